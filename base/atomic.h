@@ -2,8 +2,9 @@
 /*
  * Atomic access to memory that other processes read or write at the same time.
  *
- * Shared structures are plain integers in a layout that both sides agree on; every access to them goes
- * through these macros, so that each load and store says its order at the place where it is made.
+ * Shared structures are plain integers in a layout that both sides agree on; every access to them
+ * goes through these macros, so that each load and store says its order at the place where it is
+ * made.
  */
 #ifndef KVP_BASE_ATOMIC_H
 #define KVP_BASE_ATOMIC_H
@@ -24,11 +25,14 @@
 #define cas_acq_rel(p, expected, v) \
 	__atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
+/* Keeps the compiler, not the processor, from moving or merging accesses across it. */
+#define compiler_barrier() __asm__ volatile("" : : : "memory")
+
 /*
- * fence_seq_cst() orders every access before it against every access after it, against the other side's
- * fence_seq_cst(). ThreadSanitizer does not model fences, so in a build for it a sequentially consistent
- * read-modify-write on one global stands in: all of those are totally ordered and synchronise with each
- * other, which is the property that the callers need.
+ * fence_seq_cst() orders every access before it against every access after it, against the other
+ * side's fence_seq_cst(). ThreadSanitizer does not model fences, so in a build for it a
+ * sequentially consistent read-modify-write on one global stands in: all of those are totally
+ * ordered and synchronise with each other, which is the property that the callers need.
  *
  * fence_release() orders what is before it against stores after it.
  */

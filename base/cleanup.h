@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scoped cleanup: a variable declared with one of these gives its resource back when it leaves scope. */
+/*
+ * Scoped cleanup: a variable declared with one of these gives its resource back when it leaves
+ * scope.
+ */
 #ifndef KVP_BASE_CLEANUP_H
 #define KVP_BASE_CLEANUP_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One clock for every deadline: CLOCK_BOOTTIME, in nanoseconds, so that a suspend counts and a clock change does not. */
+/*
+ * One clock for every deadline: CLOCK_BOOTTIME, in nanoseconds, so that a suspend counts and a
+ * clock change does not.
+ */
 #ifndef KVP_BASE_CLOCK_H
 #define KVP_BASE_CLOCK_H
 

@@ -13,7 +13,10 @@ int fd_memory(const char *name, uint64_t size, int final)
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | (final ? F_SEAL_SEAL : 0);
 	_cleanup_fd_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	/* A memfd is born with mode 0777: without the fchmod another user reopens it writable through /proc. */
+	/*
+	 * A memfd is born with mode 0777: without the fchmod another user reopens it writable
+	 * through /proc.
+	 */
 	if (fd < 0 || fchmod(fd, 0600) < 0 || ftruncate(fd, (off_t)size) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, seals) < 0)
 		return -errno;

@@ -7,23 +7,26 @@
 #include <stdint.h>
 
 /*
- * Makes a memfd of size bytes, mode 0600, that can neither shrink nor grow. final: no more seals can be added
- * (a region that F_SEAL_WRITE probes later must be made with final = 0). Returns the descriptor or -errno.
+ * Makes a memfd of size bytes, mode 0600, that can neither shrink nor grow. final: no more seals
+ * can be added (a region that F_SEAL_WRITE probes later must be made with final = 0). Returns the
+ * descriptor or -errno.
  */
 int fd_memory(const char *name, uint64_t size, int final);
 
-/* Opens the same file once more, O_RDONLY, through /proc/self/fd. Returns the descriptor or -errno. */
+/*
+ * Opens the same file once more, O_RDONLY, through /proc/self/fd. Returns the descriptor or -errno.
+ */
 int fd_reopen_readonly(int fd);
 
 /*
- * Checks that fd is memory that cannot change its size: sealed SHRINK and GROW and exactly size bytes.
- * Returns 0, or -errno: -EPERM without the seals, -EINVAL when it has another size.
+ * Checks that fd is memory that cannot change its size: sealed SHRINK and GROW and exactly size
+ * bytes. Returns 0, or -errno: -EPERM without the seals, -EINVAL when it has another size.
  */
 int fd_check_sealed(int fd, uint64_t size);
 
 /*
- * Maps size bytes of fd shared, read-only or writable, with MADV_DONTDUMP, so that no core file ever holds
- * cached text. Returns 0 or -errno. fd_unmap accepts NULL and returns NULL.
+ * Maps size bytes of fd shared, read-only or writable, with MADV_DONTDUMP, so that no core file
+ * ever holds cached text. Returns 0 or -errno. fd_unmap accepts NULL and returns NULL.
  */
 int fd_map(int fd, uint64_t size, int writable, void **ret_base);
 void *fd_unmap(void *base, uint64_t size);

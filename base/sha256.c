@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one-shot EVP calls allocate a context, and a reused EVP context needs an owner per thread. The low-level calls of
- * the same library run on a context on the stack and take the same accelerated path; OpenSSL 3 marks them
- * deprecated in favour of EVP, hence the define.
+ * The one-shot EVP calls allocate a context, and a reused EVP context needs an owner per thread.
+ * The low-level calls of the same library run on a context on the stack and take the same
+ * accelerated path; OpenSSL 3 marks them deprecated in favour of EVP, hence the define.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>

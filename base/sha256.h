@@ -2,8 +2,8 @@
 /*
  * SHA-256 (FIPS 180-4) from libcrypto.
  *
- * The context lies on the caller's stack: no allocation, no lock and no lazy initialisation, so a lookup can hash
- * from any thread, and in a process that may make no system call.
+ * The context lies on the caller's stack: no allocation, no lock and no lazy initialisation, so a
+ * lookup can hash from any thread, and in a process that may make no system call.
  */
 #ifndef KVP_BASE_SHA256_H
 #define KVP_BASE_SHA256_H

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef KVP_BASE_HASH_H
+#define KVP_BASE_HASH_H
+
+#include <stdint.h>
+
+/*
+ * A bijection that spreads every input bit over the word (two rounds of xor-shift and odd
+ * multiplication).
+ */
+static inline uint64_t mix64(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ull;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ull;
+	return x ^ x >> 32;
+}
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/atomic.h"
+#include "shm/index.h"
+#include "shm/word.h"
+
+static int key_equal(const struct desc *d, const struct block_key *key)
+{
+	/* Relaxed: the caller loads the word again behind a fence, which catches a torn key. */
+	return load_relaxed(&d->key[0]) == key->w[0] && load_relaxed(&d->key[1]) == key->w[1] &&
+	       load_relaxed(&d->key[2]) == key->w[2] && load_relaxed(&d->key[3]) == key->w[3];
+}
+
+/*
+ * An entry is a hint: tag and gen only spare most wrong descriptors a look. What counts is the key
+ * in the descriptor between two loads of its word with one gen.
+ */
+static int entry_matches(const struct control *c, uint64_t e, uint32_t tag,
+			 const struct block_key *key, uint32_t *ret_desc, uint64_t *ret_word)
+{
+	uint32_t d = entry_desc(e);
+	uint64_t w;
+
+	if (!e || entry_tag(e) != tag || d >= c->max_blocks)
+		return 0;
+	w = load_acquire(&c->desc[d].word);
+	if ((word_gen(w) & 0xffff) != entry_gen(e) || !key_equal(&c->desc[d], key))
+		return 0;
+	*ret_desc = d;
+	*ret_word = w;
+	return 1;
+}
+
+int index_probe(const struct control *c, const struct block_key *key, uint32_t *ret_desc,
+		uint64_t *ret_word)
+{
+	struct index_place p = index_place(c, key);
+
+	for (unsigned int b = 0; b < 2; b++) {
+		const struct bucket *k = &c->index[p.bucket[b]];
+
+		for (unsigned int i = 0; i < BUCKET_ENTRIES; i++) {
+			/*
+			 * Acquire: pairs with the release in index_publish, the descriptor is as it
+			 * was listed.
+			 */
+			uint64_t e = load_acquire(&k->entry[i]);
+
+			if (entry_matches(c, e, p.tag, key, ret_desc, ret_word))
+				return 1;
+		}
+	}
+	return 0;
+}
+
+static unsigned int bucket_used(const struct control *c, uint64_t b)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < BUCKET_ENTRIES; i++)
+		n += load_relaxed(&c->index[b].entry[i]) != 0;
+	return n;
+}
+
+static int bucket_room(const struct index_writer *w, uint64_t b)
+{
+	return bucket_used(w->c, b) + w->claimed[b] < BUCKET_ENTRIES;
+}
+
+/* A free entry of a bucket that has one. */
+static uint64_t *bucket_free(struct control *c, uint64_t b)
+{
+	for (unsigned int i = 0; i < BUCKET_ENTRIES; i++)
+		if (!load_relaxed(&c->index[b].entry[i]))
+			return &c->index[b].entry[i];
+	return NULL;
+}
+
+/* Moves an entry of bucket b to its other bucket. Returns 1 when one had room there. */
+static int bucket_displace(struct index_writer *w, uint64_t b)
+{
+	struct control *c = w->c;
+
+	for (unsigned int i = 0; i < BUCKET_ENTRIES; i++) {
+		uint64_t *from = &c->index[b].entry[i];
+		uint64_t e = load_relaxed(from);
+		struct index_place p;
+		uint64_t other;
+
+		if (!e)
+			continue;
+		p = index_place(c, (const struct block_key *)c->desc[entry_desc(e)].key);
+		other = p.bucket[p.bucket[0] == b];
+		if (!bucket_room(w, other))
+			continue;
+		/*
+		 * Pairs with the two loads of moved in lookup_find:
+		 *	reader: other is empty	daemon: copy to other
+		 *				daemon: moved + 1
+		 *				daemon: clear b
+		 *	reader: b is empty, so it sees moved + 1 and looks again
+		 */
+		store_release(bucket_free(c, other), e);
+		store_release(&c->head->moved, load_relaxed(&c->head->moved) + 1);
+		store_release(from, 0);
+		return 1;
+	}
+	return 0;
+}
+
+int index_claim(struct index_writer *w, const struct block_key *key, uint64_t *ret_bucket)
+{
+	struct index_place p = index_place(w->c, key);
+
+	for (unsigned int b = 0; b < 2; b++)
+		if (bucket_room(w, p.bucket[b])) {
+			w->claimed[*ret_bucket = p.bucket[b]]++;
+			return 1;
+		}
+	for (unsigned int b = 0; b < 2; b++)
+		if (bucket_displace(w, p.bucket[b])) {
+			w->claimed[*ret_bucket = p.bucket[b]]++;
+			return 1;
+		}
+	return 0;
+}
+
+void index_unclaim(struct index_writer *w, uint64_t bucket)
+{
+	w->claimed[bucket]--;
+}
+
+void index_publish(struct index_writer *w, uint64_t bucket, const struct block_key *key,
+		   uint32_t desc, uint64_t gen)
+{
+	uint64_t e = entry_make(index_place(w->c, key).tag, gen, desc);
+
+	w->claimed[bucket]--;
+	/*
+	 * Release: whoever finds the entry finds the descriptor COMMITTED. Pairs with the acquire
+	 * in index_probe.
+	 */
+	store_release(bucket_free(w->c, bucket), e);
+}
+
+void index_remove(struct index_writer *w, const struct block_key *key, uint32_t desc)
+{
+	struct index_place p = index_place(w->c, key);
+
+	for (unsigned int b = 0; b < 2; b++)
+		for (unsigned int i = 0; i < BUCKET_ENTRIES; i++) {
+			uint64_t *e = &w->c->index[p.bucket[b]].entry[i];
+			uint64_t v = load_relaxed(e);
+
+			if (v && entry_desc(v) == desc)
+				store_release(e, 0);
+		}
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The index: key -> descriptor, two choices of bucket, eight entries each.
+ *
+ * A key's entry stands in its first bucket when that had room, so that most hits read one line;
+ * otherwise in its second. When both are full, one entry of them moves to its own other bucket. A
+ * move is copy, raise head->moved, clear: a reader that looked into the new bucket before the copy
+ * and into the old one after the clear sees another value of moved and looks again.
+ * (tests/models/index.pml)
+ */
+#ifndef KVP_SHM_INDEX_H
+#define KVP_SHM_INDEX_H
+
+#include "base/hash.h"
+#include "shm/control.h"
+
+/* Where a key may stand, and the tag that its entry carries. */
+struct index_place {
+	uint64_t bucket[2];
+	uint32_t tag;
+};
+
+static inline struct index_place index_place(const struct control *c, const struct block_key *key)
+{
+	uint64_t h = mix64(key->w[0] ^ c->salt[0]);
+	uint64_t g = mix64(key->w[1] ^ c->salt[1]);
+	struct index_place p = { { h & c->bucket_mask, g & c->bucket_mask }, (uint32_t)(h >> 48) };
+
+	if (p.bucket[0] == p.bucket[1])
+		p.bucket[1] = (p.bucket[1] + 1) & c->bucket_mask;
+	return p;
+}
+
+/* Readers. */
+
+/* Loads the first bucket of key ahead of a probe. */
+static inline void index_prefetch(const struct control *c, const struct block_key *key)
+{
+	__builtin_prefetch(&c->index[mix64(key->w[0] ^ c->salt[0]) & c->bucket_mask]);
+}
+
+/*
+ * Finds the descriptor whose key is key and stores its number and the word that it had. Returns 1
+ * when found, in whatever state, 0 when no entry matches. Compares the full key. A single pass: see
+ * lookup_find for the miss rule.
+ */
+int index_probe(const struct control *c, const struct block_key *key, uint32_t *ret_desc,
+		uint64_t *ret_word);
+
+/*
+ * The daemon. claimed counts, per bucket, places that are promised to reserved blocks and hold no
+ * entry yet; it lies in the daemon's memory, bucket_mask + 1 bytes, zeroed at the start.
+ */
+struct index_writer {
+	struct control *c;
+	uint8_t *claimed;
+};
+
+/*
+ * Promises a place for key. Returns 1 and the bucket, or 0 when there is none (the index is full
+ * around this key). May move one entry.
+ */
+int index_claim(struct index_writer *w, const struct block_key *key, uint64_t *ret_bucket);
+
+/* Gives a promise back unused. */
+void index_unclaim(struct index_writer *w, uint64_t bucket);
+
+/* Turns a promise into an entry. desc must be COMMITTED by now: what is listed can be read. */
+void index_publish(struct index_writer *w, uint64_t bucket, const struct block_key *key,
+		   uint32_t desc, uint64_t gen);
+
+/* Takes the entries of desc out, if there are any. key is its key. */
+void index_remove(struct index_writer *w, const struct block_key *key, uint32_t desc);
+
+#endif
