@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * kvpool.h - share the K/V of token prefixes between programs on one machine.
+ *
+ * kvpoold owns memory that holds blocks: the K and V of block_tokens consecutive tokens, all
+ * layers, one opaque run of block_bytes bytes, found by the hash of the whole prefix that ends with
+ * it. This library finds the longest cached prefix of a prompt and keeps it in place while it is
+ * read, and stores what a program computed itself:
+ *
+ * 	kvpool_connect(NULL, &pool);
+ * 	kvpool_ns_open(pool, &desc, &ns);
+ * 	kvpool_lease_new(pool, 4096, &lease);
+ * 	tokens = kvpool_acquire(ns, lease, prompt, n_prompt, 0);
+ * 	for (i = 0; i < kvpool_lease_blocks(lease); i++)
+ * 		use(kvpool_lease_block(lease, i));
+ * 	kvpool_release(lease);
+ * 	... compute the rest ...
+ * 	kvpool_publish(ns, prompt, n_prompt, fill, state);
+ *
+ * Rules that hold for every function:
+ *
+ * - Fail-open. No daemon, a daemon that dies, a full pool, a refused connection: a miss with its
+ *   reason, within the deadline. Nothing here raises a signal, aborts, starts a thread, installs a
+ *   handler or prints (unless KVPOOL_DEBUG=1 is in the environment: then one line to stderr for
+ *   each change of state and each error).
+ * - Return values: 0 or a count on success, a negative errno on failure; out-parameters are written
+ *   only on success. kvpool_error() has the last failure of a pool in words.
+ * - Threads. Every function may be called from any thread. A lease, and a write, belongs to one
+ *   thread at a time; different ones are independent. kvpool_acquire, kvpool_extend, kvpool_release
+ *   and the kvpool_lease_ accessors take no lock, allocate nothing and make no system call.
+ * - Fork. A child must not use what its parent opened: every call says -ESTALE or KVPOOL_FORKED
+ *   there, and only kvpool_close and the _free functions have an effect, on the child's memory
+ *   alone. Blocks are not mapped in a child.
+ * - Strings and arrays passed in are copied; what is passed out belongs to the library unless it
+ *   says otherwise.
+ * - Tokens are int32_t ids. Lengths are in tokens, sizes in bytes, times in milliseconds.
+ */
+#ifndef KVPOOL_H
+#define KVPOOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KVPOOL_VERSION "0.1.0"
+
+/** The version of the library that runs, as KVPOOL_VERSION was for the one that was compiled. */
+const char *kvpool_version(void);
+
+/*
+ * ------------------------------------------------------------------------------------------------------------------
+ * Connection
+ */
+
+struct kvpool;
+
+struct kvpool_options {
+	size_t size;         /**< sizeof(struct kvpool_options) */
+	const char *socket;  /**< path; NULL: $KVPOOL_SOCKET, else the user instance, else the system instance */
+	const char *name;    /**< what the program calls itself, for operators; NULL: its command name */
+	unsigned timeout_ms; /**< bound on every call that asks the daemon, unless it has its own; 0: 2000 */
+	unsigned max_leases; /**< leases that may exist at once; 0: 256, at most 16384 */
+};
+
+/**
+ * Opens a pool handle and connects it. options may be NULL for the defaults.
+ *
+ * Returns 0 also when there is no daemon: the handle is then disconnected, every acquire misses
+ * with KVPOOL_NO_DAEMON, and calls that ask the daemon try to connect again, at most once in a
+ * back-off time that grows from 50 ms to 5 s. Never inside kvpool_acquire. Namespaces and leases
+ * survive a reconnect; a lease that is held then stays readable until it is released.
+ *
+ * -EINVAL: options are malformed. -ENOMEM.
+ */
+int kvpool_connect(const struct kvpool_options *options, struct kvpool **ret);
+
+/**
+ * Closes the connection, says goodbye to the daemon, and frees the handle once every namespace,
+ * lease and write of it is freed too (in any order). NULL is ignored. Returns NULL, so that pool =
+ * kvpool_close(pool) leaves nothing dangling.
+ */
+struct kvpool *kvpool_close(struct kvpool *pool);
+
+enum kvpool_state {
+	KVPOOL_DISCONNECTED = 0,
+	KVPOOL_CONNECTED = 1,
+	KVPOOL_STALE_FORK = 2, /**< this is a child of the process that opened it */
+};
+
+/** What was known at the last call that asked the daemon; asks nobody. */
+enum kvpool_state kvpool_state(const struct kvpool *pool);
+
+/*
+ * * Connects now, whatever the back-off says. 0 when connected, else the reason: -ENOENT,
+ *   -ECONNREFUSED, -EACCES, -ETIMEDOUT…
+ */
+int kvpool_reconnect(struct kvpool *pool);
+
+/** Asks the daemon for a sign of life. Returns 0, or why there is none. */
+int kvpool_ping(struct kvpool *pool);
+
+/**
+ * The last failure in words: object, cause and next step; "" when there was none. Copies at most n
+ * bytes with the NUL to buf and returns the length that the whole text has.
+ */
+size_t kvpool_error(const struct kvpool *pool, char *buf, size_t n);
+
+/*
+ * ------------------------------------------------------------------------------------------------------------------
+ * Namespaces: what must match for K/V to be interchangeable
+ */
+
+struct kvpool_ns;
+
+/*
+ * * An adapter (LoRA) that changes the K/V: SHA-256 of its content, and the scale it is applied
+ *   with.
+ */
+struct kvpool_adapter {
+	uint8_t digest[32];
+	double scale;
+};
+
+/** Anything else that an engine knows to matter. Both are UTF-8 without NUL; name has no '='. */
+struct kvpool_field {
+	const char *name;
+	const char *value;
+};
+
+enum kvpool_group_rule {
+	KVPOOL_GROUP_ALL = 0,      /**< every block of the prefix (full attention): the one that this version serves */
+	KVPOOL_GROUP_TRAILING = 1, /**< the last group_n blocks (sliding window): refused with -EOPNOTSUPP */
+	KVPOOL_GROUP_LAST = 2,     /**< the last block (recurrent state): refused with -EOPNOTSUPP */
+};
+
+/**
+ * The descriptor of a namespace. Two programs share blocks exactly when all of it is equal. Text is
+ * at most 512 bytes, NULL where a field does not apply. Set size and zero what you do not use.
+ */
+struct kvpool_ns_desc {
+	size_t size;                  /**< sizeof(struct kvpool_ns_desc) */
+	const char *model;            /**< required: name, for people too */
+	const uint8_t *weights;       /**< required: 32 bytes, SHA-256 of the whole weights file */
+	const struct kvpool_adapter *adapters;
+	size_t n_adapters;
+	const char *type_k, *type_v;  /**< required: element types, "f16" */
+	uint32_t n_layers;            /**< required, as all numbers up to block_bytes */
+	uint32_t n_kv_heads;
+	uint32_t head_dim_k, head_dim_v;
+	uint32_t block_tokens;        /**< 1 to 65536 */
+	uint64_t block_bytes;         /**< 4 KiB to 256 MiB */
+	const char *layout;           /**< required: order and strides of the bytes of a block, as the engine names it */
+	const char *engine;           /**< required: whose layout, and its version */
+	const char *rotation;         /**< rotation of quantised K/V */
+	const char *rope_type;
+	double rope_freq_base, rope_freq_scale; /**< 0: absent */
+	const char *rope_scaling;     /**< every other parameter of RoPE */
+	uint32_t tp_rank, tp_size;    /**< tensor parallelism; tp_size 0: absent */
+	uint32_t group_rule, group_n; /**< enum kvpool_group_rule */
+	uint32_t group_index, group_count; /**< group_count 0: absent */
+	const void *salt;             /**< up to 64 bytes that separate users of one domain; NULL: none */
+	size_t salt_len;
+	const struct kvpool_field *extra;
+	size_t n_extra;
+};
+
+/**
+ * Opens the namespace of a descriptor. Works without a daemon too: it is then registered when one
+ * is there.
+ *
+ * -EINVAL: a field is missing or out of bounds; kvpool_error() names it. -EOPNOTSUPP: a group rule
+ * other than ALL.
+ */
+int kvpool_ns_open(struct kvpool *pool, const struct kvpool_ns_desc *desc, struct kvpool_ns **ret);
+
+/** Frees the handle, not the blocks. NULL is ignored. Returns NULL. Leases of it stay valid. */
+struct kvpool_ns *kvpool_ns_close(struct kvpool_ns *ns);
+
+/** The fingerprint that its keys start from: 32 bytes, the same in every process (doc/keys.md). */
+const uint8_t *kvpool_ns_seed(const struct kvpool_ns *ns);
+
+/**
+ * When the daemon holds a namespace of the same model that differs: which field, and both values,
+ * as "namespace \"x\" differs in rope_freq_base: 10000 here, 500000 there". "" otherwise. Like
+ * kvpool_error().
+ */
+size_t kvpool_ns_difference(const struct kvpool_ns *ns, char *buf, size_t n);
+
+uint32_t kvpool_ns_block_tokens(const struct kvpool_ns *ns);
+uint64_t kvpool_ns_block_bytes(const struct kvpool_ns *ns);
+
+/*
+ * ------------------------------------------------------------------------------------------------------------------
+ * Keys
+ */
+
+/** 32 bytes: SHA-256 chain value of a prefix. */
+struct kvpool_key {
+	uint64_t w[4];
+};
+
+/**
+ * Hashes the full blocks of n_tokens tokens: keys[i] is the key of the prefix that ends with block
+ * i. after is the key of the block before the first token, NULL for the start of a prompt. Writes
+ * at most max keys and returns how many; a partial block at the end has no key. No system call, no
+ * allocation.
+ */
+size_t kvpool_hash(const struct kvpool_ns *ns, const struct kvpool_key *after, const int32_t *tokens,
+		   size_t n_tokens, struct kvpool_key *keys, size_t max);
+
+/**
+ * How many tokens of a prompt of n_tokens may come from a cache: whole blocks, and at least the
+ * last token stays to be computed, since an engine needs its logits.
+ */
+size_t kvpool_usable_tokens(size_t n_tokens, uint32_t block_tokens);
+
+/*
+ * ------------------------------------------------------------------------------------------------------------------
+ * Reading
+ */
+
+/*
+ * * A hold on the longest cached prefix of a prompt. While it is held, none of its blocks changes
+ *   or goes.
+ */
+struct kvpool_lease;
+
+/** Why a lease has no more tokens than it has. */
+enum kvpool_reason {
+	KVPOOL_COMPLETE = 0,      /**< all that may be cached is there */
+	KVPOOL_NOT_CACHED = 1,    /**< the next block is not in memory */
+	KVPOOL_PARTIAL_BLOCK = 2, /**< what is left is shorter than a block */
+	KVPOOL_BELOW_MIN = 3,     /**< the prompt is shorter than a block (and the token to compute) */
+	KVPOOL_PINS = 4,          /**< the lease is too small for the prompt: kvpool_lease_new */
+	KVPOOL_NO_DAEMON = 5,     /**< not connected, or the pool was given up */
+	KVPOOL_TIMEOUT = 6,
+	KVPOOL_FORKED = 7,        /**< this is a child of the process that opened the pool */
+	KVPOOL_RACED = 8,         /**< eviction won three times in a row */
+	KVPOOL_NAMESPACE = 9,     /**< the daemon has not accepted the namespace */
+};
+
+/** "not_cached"; "unknown" for another number. */
+const char *kvpool_reason_name(enum kvpool_reason reason);
+
+/**
+ * Makes a lease for prompts of up to max_blocks blocks (1 to 1048576), empty at first. It can be
+ * used for any namespace of the pool, again and again. -ENOSPC: max_leases of the pool exist.
+ * -ENOMEM, -EINVAL, -ESTALE (forked).
+ */
+int kvpool_lease_new(struct kvpool *pool, size_t max_blocks, struct kvpool_lease **ret);
+
+/** Releases and frees. NULL is ignored. Returns NULL. */
+struct kvpool_lease *kvpool_lease_free(struct kvpool_lease *lease);
+
+enum kvpool_acquire_flag {
+	/*
+	 * * kvpool_lease_block() will not be asked for: only the depth is found, in a logarithm of
+	 *   the blocks (keys form only).
+	 */
+	KVPOOL_DEPTH_ONLY = 1,
+};
+
+/**
+ * Finds and pins the longest cached prefix of a prompt: at most kvpool_usable_tokens(n_tokens) of
+ * it. What the lease held before is released first. Returns the number of tokens, 0 for a miss;
+ * kvpool_lease_reason() says why not more.
+ */
+size_t kvpool_acquire(struct kvpool_ns *ns, struct kvpool_lease *lease, const int32_t *tokens,
+		      size_t n_tokens, unsigned flags);
+
+/** The same for the keys of a chain from its first block on; all n_keys of them may be offered. */
+size_t kvpool_acquire_keys(struct kvpool_ns *ns, struct kvpool_lease *lease,
+			   const struct kvpool_key *keys, size_t n_keys, unsigned flags);
+
+/**
+ * Makes a lease longer in place, when more of its prompt got cached: tokens is the whole prompt
+ * again, of which only what follows the lease is looked at. What it holds stays held throughout.
+ * Returns the tokens that it has then.
+ */
+size_t kvpool_extend(struct kvpool_lease *lease, const int32_t *tokens, size_t n_tokens);
+
+/** The same with the keys of the whole chain. */
+size_t kvpool_extend_keys(struct kvpool_lease *lease, const struct kvpool_key *keys, size_t n_keys);
+
+/*
+ * * Lets go. Pointers of kvpool_lease_block() are invalid from here. Releasing an empty lease is
+ *   fine.
+ */
+void kvpool_release(struct kvpool_lease *lease);
+
+size_t kvpool_lease_tokens(const struct kvpool_lease *lease);
+size_t kvpool_lease_blocks(const struct kvpool_lease *lease);
+enum kvpool_reason kvpool_lease_reason(const struct kvpool_lease *lease);
+
+/**
+ * The bytes of block i of the prefix, block_bytes of them, in place. NULL when i is out of range,
+ * after KVPOOL_DEPTH_ONLY, or in a forked child. Valid until the lease is released. Never write to
+ * it.
+ */
+const void *kvpool_lease_block(const struct kvpool_lease *lease, size_t i);
+
+enum kvpool_read_flag {
+	KVPOOL_VERIFY = 1, /**< compare checksums of the blocks that are copied whole, in the same pass */
+};
+
+/**
+ * Copies bytes out: the blocks of the lease count as one run, of which the bytes from offset on
+ * fill the buffers of iov. Returns
+ * 0. -ERANGE: the lease has fewer bytes. -EBADMSG: KVPOOL_VERIFY found a wrong checksum; the daemon
+ *    is told, the buffers hold nothing to rely on. -ENODATA: no pointers (KVPOOL_DEPTH_ONLY).
+ *    -ESTALE.
+ */
+int kvpool_lease_read(struct kvpool_lease *lease, uint64_t offset, const struct iovec *iov, int iovcnt,
+		      unsigned flags);
+
+/*
+ * ------------------------------------------------------------------------------------------------------------------
+ * Writing
+ */
+
+/** Slots granted for blocks that are not cached. */
+struct kvpool_write;
+
+/** What the daemon said to each block of a write. */
+enum kvpool_verdict {
+	KVPOOL_GRANTED = 1,   /**< the slot is yours to fill */
+	KVPOOL_PRESENT = 2,   /**< cached already */
+	KVPOOL_BUSY = 3,      /**< another program writes it, or one before it: kvpool_wait() */
+	KVPOOL_FULL = 4,      /**< no room */
+	KVPOOL_NO_PARENT = 5, /**< the block before it is not cached */
+	KVPOOL_COMMITTED = 6, /**< stored */
+	KVPOOL_STALE = 7,     /**< the reservation is gone: it took too long, was flushed, or the daemon restarted */
+};
+
+/** "granted"; "unknown" for another number. */
+const char *kvpool_verdict_name(enum kvpool_verdict verdict);
+
+/**
+ * Reserves slots for the full blocks of a prompt from block first_block on: first_block is usually
+ * kvpool_lease_blocks() of what was acquired. Blocks before it must be cached. Returns the number
+ * of granted blocks, which can be 0, and the write; it must be freed with kvpool_write_free().
+ * -ENOTCONN, -ETIMEDOUT, -EINVAL (first_block is behind the last full block), -ENOMEM, -ESTALE.
+ */
+int kvpool_reserve(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, size_t first_block,
+		   struct kvpool_write **ret);
+
+/*
+ * * The same for keys; parent is the key of the block before keys[0], NULL for the start of a
+ *   chain.
+ */
+int kvpool_reserve_keys(struct kvpool_ns *ns, const struct kvpool_key *parent,
+			const struct kvpool_key *keys, size_t n_keys, struct kvpool_write **ret);
+
+size_t kvpool_write_blocks(const struct kvpool_write *write);
+enum kvpool_verdict kvpool_write_verdict(const struct kvpool_write *write, size_t i);
+
+/**
+ * Where block i of the write goes, block_bytes of room. NULL unless it is granted and not committed
+ * yet. The bytes there are undefined before; they must all be written, and no longer change once
+ * kvpool_commit() is called.
+ */
+void *kvpool_write_block(const struct kvpool_write *write, size_t i);
+
+/**
+ * Copies block i in from buffers of together block_bytes, with its checksum in the same pass.
+ * -EINVAL: another sum, or not granted. Cheaper than writing through the pointer, since
+ * kvpool_commit() need not read the block again.
+ */
+int kvpool_write_copy(struct kvpool_write *write, size_t i, const struct iovec *iov, int iovcnt);
+
+/**
+ * Makes the first n blocks of the write visible (all: kvpool_write_blocks()): of those, the granted
+ * ones. Their bytes must be there, and visible to the CPU where a device wrote them. Returns how
+ * many blocks were stored by this call; verdicts tell of each. Blocks behind n stay reserved.
+ * -ENOTCONN, -ETIMEDOUT: nothing is known of them; they are KVPOOL_STALE from here.
+ */
+int kvpool_commit(struct kvpool_write *write, size_t n);
+
+/** Gives back what was granted and not committed, and frees. NULL is ignored. Returns NULL. */
+struct kvpool_write *kvpool_write_free(struct kvpool_write *write);
+
+/**
+ * Fills block i of a prompt (i counts from the start of the prompt) with block_bytes bytes. Returns
+ * 0, or non-zero to stop: that block and those behind it are not stored.
+ */
+typedef int (*kvpool_fill)(void *arg, size_t i, void *block);
+
+/**
+ * Stores what is not cached yet of the full blocks of a prompt: finds them, reserves, calls fill
+ * for each granted block in order, commits. Returns how many blocks it stored, 0 when all were
+ * there or another program is writing them. -ENOTCONN, -ETIMEDOUT, -ENOSPC (not a single block had
+ * room), -ESTALE.
+ */
+int kvpool_publish(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, kvpool_fill fill, void *arg);
+
+/*
+ * * The same from memory: iov[i] is block first_block + i of the prompt, each of block_bytes bytes.
+ */
+int kvpool_publish_iov(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, size_t first_block,
+		       const struct iovec *iov, size_t n_blocks);
+
+/**
+ * Waits while another program writes blocks of this prompt, from first_block on, until they are
+ * cached, or it gave up or died, or timeout_ms is over. Returns how many tokens of the prompt are
+ * cached then, or -ETIMEDOUT, -ENOTCONN, -ESTALE. Meant for single flight: what would be computed
+ * twice is computed once. Call kvpool_acquire() or kvpool_extend() afterwards.
+ */
+long kvpool_wait(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, size_t first_block,
+		 unsigned timeout_ms);
+
+/*
+ * ------------------------------------------------------------------------------------------------------------------
+ * Numbers
+ */
+
+/** Since the handle was opened. asked_tokens = hit_tokens + miss_tokens. */
+struct kvpool_stats {
+	size_t size; /**< set to sizeof(struct kvpool_stats) by the caller */
+	uint64_t lookups;
+	uint64_t asked_tokens, hit_tokens, miss_tokens;
+	uint64_t shared_tokens; /**< hit tokens whose deepest block another program wrote */
+	uint64_t raced;
+	uint64_t copies_out, copied_out_bytes; /**< kvpool_lease_read */
+	uint64_t copies_in, copied_in_bytes;   /**< kvpool_write_copy, kvpool_publish_iov */
+	uint64_t checksum_errors;
+	uint64_t requests;      /**< messages to the daemon */
+	uint64_t reconnects;
+};
+
+/** Returns 0, or -EINVAL when size is none that this version knows. */
+int kvpool_get_stats(const struct kvpool *pool, struct kvpool_stats *ret);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
