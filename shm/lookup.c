@@ -101,7 +101,7 @@ uint32_t lookup_gallop(const struct control *c, const struct block_key *keys, ui
 		       enum tier tier, struct lookup_note *notes)
 {
 	uint32_t lo = 0, hi = n, step = 1;
-	struct lookup_note note, best = { .desc = DESC_NONE };
+	struct lookup_note note = { .desc = DESC_NONE }, best = note;
 
 	/* Keys below lo are readable, the key at hi is not (or there is none). */
 	while (lo < hi) {
@@ -128,7 +128,7 @@ static int pin_one(const struct control *c, uint64_t *hazard, const struct looku
 	uint64_t w;
 
 	store_release(hazard, hazard_make(note->desc, tier, 0));
-	fence_seq_cst(); /* pairs with the fence in evict_batch: see shm/lookup.h */
+	fence_seq_cst(); /* pairs with those in evict_mark and doom_mark: see shm/lookup.h */
 	w = load_acquire(&c->desc[note->desc].word);
 	if (word_gen(w) == word_gen(note->word) && word_readable(w, tier))
 		return 1;
@@ -175,7 +175,7 @@ int lookup_resolve(const struct control *c, struct lookup_note *notes, uint32_t 
 		notes[i].slot = load_relaxed(control_slot(c, d, tier));
 		link = load_relaxed(&c->desc[d].parent);
 		if (i == first)
-			break;
+			return first && link != notes[first - 1].desc ? LOOKUP_OTHER_PREFIX : 0;
 		/*
 		 * The link is what counts. Where the note says the same, as it nearly always does,
 		 * nothing is stored and the next round takes its number from the note: its loads

@@ -35,8 +35,9 @@ struct lookup_note {
 };
 
 /*
- * Finds one key that can be read in tier. Returns 1 and *note, or 0. A miss is certain: no entry
- * was on the move between its buckets meanwhile.
+ * Finds one key that can be read in tier. Returns 1 and *note, or 0. A key that was listed and
+ * COMMITTED all the time is not missed: when an entry, any entry, was on the move between its
+ * buckets meanwhile, the probe is repeated, three passes at most.
  */
 int lookup_find(const struct control *c, const struct block_key *key, enum tier tier,
 		struct lookup_note *note);
@@ -61,11 +62,21 @@ uint32_t lookup_gallop(const struct control *c, const struct block_key *keys, ui
 uint32_t lookup_pin(const struct control *c, uint64_t *hazard, const struct lookup_note *notes,
 		    uint32_t depth, uint32_t have, enum tier tier);
 
+enum lookup_result {
+	LOOKUP_OTHER_PREFIX = 1,
+};
+
 /*
- * For a validated pin on notes[depth - 1]: fills the slot of every block of the prefix, following
- * the parent links; a note that differs from its link is replaced. Stops above block first: blocks
- * [first, depth) are filled. Returns 0, or -EIO when a link leads nowhere, which a sound region
- * does not have.
+ * For a validated pin on notes[depth - 1]: fills the slot of blocks [first, depth), following the
+ * parent links; the number in a note that differs from its link is replaced, whatever it was.
+ *
+ * first > 0 extends a lease that pins notes[first - 1] by another hazard word. That block can be
+ * DOOMED by now and published again elsewhere; the new pin then holds another copy of the prefix
+ * and does nothing for the one that the lease has in use. The result is LOOKUP_OTHER_PREFIX, and
+ * the caller gives the new pin back, not the old one. (tests/models/extend.pml)
+ *
+ * Returns 0, LOOKUP_OTHER_PREFIX, or -EIO when a link leads nowhere, which a sound region does not
+ * have.
  */
 int lookup_resolve(const struct control *c, struct lookup_note *notes, uint32_t first,
 		   uint32_t depth, enum tier tier);
