@@ -3,6 +3,7 @@
 #ifndef KVP_SHM_CONTROL_H
 #define KVP_SHM_CONTROL_H
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "shm/layout.h"
 
@@ -51,6 +52,16 @@ void control_format(void *base, const struct control_config *cfg);
  * the region.
  */
 const char *control_attach(void *base, uint64_t size, struct control *c);
+
+/* The key of a descriptor, word by word: whole where nobody reuses it meanwhile. */
+static inline struct block_key desc_key(const struct control *c, uint32_t d)
+{
+	struct block_key key;
+
+	for (unsigned int i = 0; i < KEY_WORDS; i++)
+		key.w[i] = load_relaxed(&c->desc[d].key[i]);
+	return key;
+}
 
 /* Where the bytes of a slot lie, as an offset into the pool. */
 static inline uint64_t slot_offset(uint32_t slot)

@@ -17,11 +17,18 @@ uint64_t desc_reserve(struct control *c, uint32_t d, const struct desc_identity 
 	struct desc *k = &c->desc[d];
 	uint64_t gen = (word_gen(load_relaxed(&k->word)) + 1) & WORD_GEN_MAX;
 
+	/*
+	 * Nobody reads the slots of a FREE block. A daemon killed below leaves RESERVED without a
+	 * slot, or with its own: never with the one of its last life, which may be another block's
+	 * by now. (tests/models/reserve.pml)
+	 */
+	for (unsigned int t = 0; t < TIER_MEMORY_MAX; t++)
+		store_relaxed(control_slot(c, d, (enum tier)t), SLOT_NONE);
 	store_release(&k->word, word_make(DESC_RESERVED, 0, gen));
 	/*
 	 * A reader that sees any of the stores below sees the new gen when it loads the word behind
 	 * its own fence: a key that is half old and half new never validates. Pairs with
-	 * fence_seq_cst in pin_one.
+	 * fence_seq_cst in pin_one. (tests/models/reuse.pml)
 	 */
 	fence_release();
 	for (unsigned int i = 0; i < KEY_WORDS; i++)
@@ -30,20 +37,20 @@ uint64_t desc_reserve(struct control *c, uint32_t d, const struct desc_identity 
 	store_relaxed(&k->depth, id->depth);
 	store_relaxed(&k->ns, id->ns);
 	store_relaxed(&c->aux[d].writer, id->writer);
-	for (unsigned int t = 0; t < TIER_MEMORY_MAX; t++)
-		store_relaxed(control_slot(c, d, (enum tier)t), t == tier ? slot : SLOT_NONE);
+	store_relaxed(control_slot(c, d, tier), slot);
 	return gen;
 }
 
 uint32_t desc_check(const struct control *c, uint32_t d)
 {
 	const struct desc *k = &c->desc[d];
-	uint64_t h = c->aux[d].writer;
+	struct block_key key = desc_key(c, d);
+	uint64_t h = load_relaxed(&c->aux[d].writer);
 
 	for (unsigned int i = 0; i < KEY_WORDS; i++)
-		h = mix64(h ^ k->key[i]);
-	h = mix64(h ^ ((uint64_t)k->parent << 32 | k->crc));
-	h = mix64(h ^ ((uint64_t)k->depth << 32 | k->ns));
+		h = mix64(h ^ key.w[i]);
+	h = mix64(h ^ ((uint64_t)load_relaxed(&k->parent) << 32 | load_relaxed(&k->crc)));
+	h = mix64(h ^ ((uint64_t)load_relaxed(&k->depth) << 32 | load_relaxed(&k->ns)));
 	return (uint32_t)h;
 }
 

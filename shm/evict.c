@@ -3,9 +3,11 @@
 #include "shm/desc.h"
 #include "shm/evict.h"
 
-static const struct block_key *key_of(const struct control *c, uint32_t d)
+static void unlist(struct index_writer *w, uint32_t d)
 {
-	return (const struct block_key *)c->desc[d].key;
+	struct block_key key = desc_key(w->c, d);
+
+	index_remove(w, &key, d);
 }
 
 void evict_mark(struct control *c, const uint32_t *batch, uint32_t n)
@@ -24,7 +26,7 @@ static void spread_pins(const struct control *c, const uint32_t *batch, uint32_t
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (pinset_has(pins, batch[i]))
-			pinset_add(pins, c->desc[batch[i]].parent);
+			pinset_add(pins, load_relaxed(&c->desc[batch[i]].parent));
 }
 
 uint32_t evict_settle(struct index_writer *w, const uint32_t *batch, uint32_t n,
@@ -40,7 +42,7 @@ uint32_t evict_settle(struct index_writer *w, const uint32_t *batch, uint32_t n,
 	for (uint32_t i = 0; i < n; i++) {
 		if (pinset_has(pins, batch[i]))
 			continue;
-		index_remove(w, key_of(c, batch[i]), batch[i]);
+		unlist(w, batch[i]);
 		desc_free(c, batch[i]);
 		freed++;
 	}
@@ -52,7 +54,7 @@ void doom_mark(struct index_writer *w, const uint32_t *batch, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		desc_set_state(w->c, batch[i], DESC_DOOMED);
 	for (uint32_t i = 0; i < n; i++)
-		index_remove(w, key_of(w->c, batch[i]), batch[i]);
+		unlist(w, batch[i]);
 	fence_seq_cst(); /* pairs with the fence in pin_one */
 }
 

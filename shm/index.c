@@ -75,7 +75,18 @@ static uint64_t *bucket_free(struct control *c, uint64_t b)
 	return NULL;
 }
 
-/* Moves an entry of bucket b to its other bucket. Returns 1 when one had room there. */
+/* The other bucket of an entry that stands in b; b when it is stale and belongs nowhere. */
+static uint64_t bucket_other(const struct control *c, uint64_t e, uint64_t b)
+{
+	struct block_key key = desc_key(c, entry_desc(e));
+	struct index_place p = index_place(c, &key);
+
+	if (p.bucket[0] == b)
+		return p.bucket[1];
+	return p.bucket[1] == b ? p.bucket[0] : b;
+}
+
+/* Moves an entry of the full bucket b to its other bucket. Returns 1 when one had room there. */
 static int bucket_displace(struct index_writer *w, uint64_t b)
 {
 	struct control *c = w->c;
@@ -83,13 +94,8 @@ static int bucket_displace(struct index_writer *w, uint64_t b)
 	for (unsigned int i = 0; i < BUCKET_ENTRIES; i++) {
 		uint64_t *from = &c->index[b].entry[i];
 		uint64_t e = load_relaxed(from);
-		struct index_place p;
-		uint64_t other;
+		uint64_t other = e ? bucket_other(c, e, b) : b;
 
-		if (!e)
-			continue;
-		p = index_place(c, (const struct block_key *)c->desc[entry_desc(e)].key);
-		other = p.bucket[p.bucket[0] == b];
 		if (!bucket_room(w, other))
 			continue;
 		/*
@@ -98,6 +104,7 @@ static int bucket_displace(struct index_writer *w, uint64_t b)
 		 *				daemon: moved + 1
 		 *				daemon: clear b
 		 *	reader: b is empty, so it sees moved + 1 and looks again
+		 * (tests/models/index.pml, tests/litmus/listed.c)
 		 */
 		store_release(bucket_free(c, other), e);
 		store_release(&c->head->moved, load_relaxed(&c->head->moved) + 1);

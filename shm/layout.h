@@ -3,11 +3,13 @@
  * The layout of shared memory, version 1. Three regions, all made by the daemon
  * (doc/shm-layout.md):
  *
- *   control one per domain. Header, namespaces, extents, index, descriptors. Written by the daemon
- *   only; clients map it read-only, from a descriptor that cannot be made writable. pool one per
- *   domain. The bytes of the blocks, nothing else: no header, no padding but what alignment asks
- *   for. session one per client. Hazard words, touch ring, counters. Written by its client only;
- *   the daemon maps it read-only and believes nothing in it.
+ *   control   One per domain. Header, namespaces, extents, index, descriptors. Written by the
+ *             daemon only; clients map it read-only, from a file descriptor that cannot be made
+ *             writable.
+ *   pool      One per domain. The bytes of the blocks, nothing else: no header, no padding but
+ *             what alignment asks for.
+ *   session   One per client. Hazard words, touch ring, counters. Written by its client only; the
+ *             daemon maps it read-only and believes nothing in it.
  *
  * Rules: offsets and indices only, never a pointer. Little endian. One 64-bit atomic word per
  * descriptor and one per index entry carry all state; everything else is written before the word
@@ -67,10 +69,16 @@ enum tier {
 /*
  * The descriptor word: gen:48 | tiers:8 | flags:4 | state:4, from high to low.
  *
- *  FREE --reserve--> RESERVED --commit--> COMMITTED --evict--> EVICTING --no pin--> FREE | |
- *  '-----pin found--> COMMITTED | '--flush, bad bytes--> DOOMED --no pin on it or below--> FREE
- *  |--owner aborts--> FREE '--death, time-out, restart--> QUARANTINE --writer surely gone +
- *  grace--> FREE
+ *   FREE        --reserve-->                    RESERVED
+ *   RESERVED    --commit-->                     COMMITTED
+ *   RESERVED    --owner aborts-->               FREE
+ *   RESERVED    --death, time-out, restart-->   QUARANTINE
+ *   QUARANTINE  --writer surely gone, grace-->  FREE
+ *   COMMITTED   --evict-->                      EVICTING
+ *   EVICTING    --pin found-->                  COMMITTED
+ *   EVICTING    --no pin-->                     FREE
+ *   COMMITTED   --flush, bad bytes-->           DOOMED
+ *   DOOMED      --no pin on it or below-->      FREE
  *
  * gen changes on FREE -> RESERVED and nowhere else: a reader that finds the gen it saw before its
  * fence knows that the descriptor was not reused in between. 2^48 reuses do not come around.
@@ -99,7 +107,8 @@ enum desc_state {
  *           the first block of a chain.
  * slot      W daemon, one per memory tier, in SLOT_UNIT: before the tier's bit is set, and
  *           SLOT_NONE only after nobody pins it. R readers, after their pin is validated. dies: a
- *           clear tier bit with a slot is an eviction in flight.
+ *           clear tier bit with a slot is an eviction in flight. All of them are SLOT_NONE when
+ *           the word becomes RESERVED, so that a half-made reservation names no slot but its own.
  * crc       W daemon before COMMITTED: CRC32C of the block_bytes bytes, as the writer computed it.
  *           R who verifies.
  * depth     W daemon, with the key: blocks before this one in the chain.
@@ -151,8 +160,8 @@ static_assert(offsetof(struct desc_aux, zero2) == 24, "");
 /*
  * The index: buckets of one cache line, eight entries each: tag:16 | gen:16 | descriptor + 1:32,
  * from high to low; 0 is empty. W daemon, one 64-bit store an entry. R all. Listed <=> COMMITTED or
- * EVICTING (a moved entry stands in both places for a moment). dies: an entry whose descriptor has
- * another gen or key is stale and never matches; a successor repairs.
+ * EVICTING, and DOOMED for a moment (a moved entry stands in both places for a moment). dies: an
+ * entry whose descriptor has another gen or key is stale and never matches; a successor repairs.
  */
 #define BUCKET_ENTRIES 8u
 
@@ -298,10 +307,8 @@ static_assert(offsetof(struct control_header, state) == 272, "");
 
 /*
  * The session region: a page of header, then hazard words, then the touch ring. Its client writes
- * all of it.
- *
- * The daemon keeps the geometry that it chose in memory of its own and never reads it back from
- * here.
+ * all of it. The daemon keeps the geometry that it chose in memory of its own and never reads it
+ * back from here.
  */
 enum session_counter {
 	COUNTER_LOOKUPS,        /* acquires that asked for at least one token */
