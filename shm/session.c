@@ -58,6 +58,12 @@ const char *session_attach(void *base, uint64_t size, struct session_map *m)
 	return NULL;
 }
 
+/*
+ * A head that is this far from where the reader stands was not reached by looking things up: it
+ * jumped, or it stepped back (the difference is then huge).
+ */
+#define TOUCH_JUMP_MAX (UINT64_C(1) << 32)
+
 /* Records are moved word by word, relaxed: seq tells whether the copy is whole. */
 #define TOUCH_WORDS (sizeof(struct touch) / sizeof(uint64_t))
 
@@ -96,13 +102,14 @@ static int touch_read(const struct session_map *m, uint64_t place, struct touch 
 int touch_pop(const struct session_map *m, uint64_t *place, uint64_t *lost, struct touch *ret)
 {
 	uint64_t head = load_acquire(&m->head->touch_head);
+	uint64_t behind = head - *place;
 
-	if (head - *place > m->touch_count) {
-		/* Also when head < *place: the difference is then huge. */
-		uint64_t start = head > *place ? head - m->touch_count : head;
-
-		*lost += head > *place ? start - *place : 1;
-		*place = start;
+	if (behind > TOUCH_JUMP_MAX) {
+		(*lost)++;
+		*place = head;
+	} else if (behind > m->touch_count) {
+		*lost += behind - m->touch_count;
+		*place = head - m->touch_count;
 	}
 	while (*place != head) {
 		if (touch_read(m, (*place)++, ret))

@@ -35,15 +35,18 @@ const char *session_attach(void *base, uint64_t size, struct session_map *m);
 
 /*
  * Appends a record; t->seq is ignored. Any thread of the client, no lock; overwrites the oldest
- * when the ring is full.
+ * when the ring is full. Two threads that are a whole ring apart in the same record can mix it: the
+ * daemon takes a record for a hint, never for a fact. (tests/models/touch.pml)
  */
 void touch_push(const struct session_map *m, const struct touch *t);
 
 /*
  * The daemon's side. *place is how many records it has seen; the region is not trusted. Returns 1
  * and *ret when there is a record, 0 when there is none at the moment. Records that were
- * overwritten before they were read add to *lost, and so does a head that jumps or steps back: the
- * reader then starts at the new head.
+ * overwritten or not yet whole when their turn came add to *lost. A head that jumps out of all
+ * proportion or steps back counts as one lost record: the reader then starts at the new head. A
+ * hostile client can raise its head as fast as records are taken: the caller bounds how many it
+ * takes in one go. *ret is a copy, and every field of it may be anything.
  */
 int touch_pop(const struct session_map *m, uint64_t *place, uint64_t *lost, struct touch *ret);
 
