@@ -35,7 +35,7 @@ enum proto_verdict {
 	VERDICT_FULL = 4,      /* reserve: no room, here or before it in the run */
 	VERDICT_NO_PARENT = 5, /* reserve, commit: the block before it is not cached (any more) */
 	VERDICT_COMMITTED = 6, /* commit */
-	VERDICT_STALE = 7,     /* commit, abort: the reservation was voided, timed out, or another gen */
+	VERDICT_STALE = 7,     /* commit, abort: reservation voided, timed out or reused */
 	VERDICT_NOT_OWNER = 8, /* commit, abort: no reservation of this client */
 	VERDICT_FREED = 9,     /* abort */
 	VERDICT_MAX = 9,
