@@ -22,7 +22,7 @@
 struct pool;
 
 /*
- * What the pool asks of its shell. None of these may call back into the pool.
+ * What the pool asks of its shell. None of these may call back into the pool, and none may be NULL.
  */
 struct pool_ops {
 	/*
@@ -35,8 +35,10 @@ struct pool_ops {
 	 */
 	void (*populate)(void *ctx, uint64_t offset, uint64_t bytes);
 	/*
-	 * An extent was taken back: punch that range in the background and call pool_punched() when
-	 * it is done. It is not handed out before.
+	 * An extent was given back: punch that range in the background and call pool_punched() with
+	 * the same numbers when it is done. It is not handed out before. (An extent that moves from
+	 * one namespace to another is not punched: its pages are populated, and cold ones cost nine
+	 * times as much.)
 	 */
 	void (*punch)(void *ctx, uint64_t offset, uint64_t bytes);
 	/*
@@ -49,39 +51,68 @@ struct pool_ops {
 struct pool_config {
 	/* how far extents may grow, whole granules; the memfd has this size */
 	uint64_t pool_bytes;
-	uint32_t max_blocks;
+	uint32_t max_blocks;         /* at most POOL_BLOCKS_MAX */
 	uint32_t max_namespaces;
 	uint32_t granule_shift;
 	/* a reservation that is not committed for this long goes to quarantine */
 	uint64_t reservation_ns;
 	uint64_t quarantine_ns;      /* grace after its writer is surely gone */
-	/* blocks that one owner may have reserved at once; 0: no limit */
+	/* blocks that one owner may have RESERVED and in QUARANTINE at once; 0: no limit */
 	uint32_t owner_blocks;
+};
+
+#define POOL_BLOCKS_MAX (1u << 30)
+
+/*
+ * The granule for a pool of that size: the largest power of two of which the pool has at least 128,
+ * from 64 KiB to 64 MiB. An extent is one granule, or as many as hold four blocks; so a small pool
+ * still serves several namespaces, and one of 8 GiB or more has extents of 64 MiB. The shell rounds
+ * pool_bytes down to whole granules.
+ */
+uint32_t pool_granule_shift(uint64_t pool_bytes);
+
+/* Blocks in a row, linked by their numbers. */
+struct pool_chain {
+	uint32_t first, last;
 };
 
 /*
  * Who reserves: part of a session. pool_owner_init before the first use; all fields belong to the
- * pool.
+ * pool, others may read them. It must stay where it is until pool_owner_gone.
  */
 struct pool_owner {
-	uint64_t session;
-	struct list reserved;   /* its RESERVED blocks */
-	struct list quarantine; /* its QUARANTINE blocks */
+	/* in the pool's table of owners, from its first reservation on */
+	struct list link;
+	uint64_t session;             /* not 0, and no two owners of a pool have the same */
+	struct pool_chain reserved;   /* its RESERVED blocks, oldest first */
+	struct pool_chain quarantine; /* its QUARANTINE blocks */
 	uint32_t n_reserved, n_quarantine;
-	uint64_t reserved_bytes;
+	uint64_t reserved_bytes;      /* of both */
 	uint64_t cached_blocks, cached_bytes; /* committed by it and still there */
 	int gone;
 };
 
+/* pool_waiter_init before the first use; then set ns, keys and n_keys. */
 struct pool_waiter {
 	struct list link; /* in the pool's list of waiters; empty list when it waits for nothing */
 	uint32_t ns;
 	uint32_t n_keys;
-	struct block_key *keys; /* owned by the caller, valid until it is woken or cancelled */
+	/* owned by the caller, valid until it is woken or cancelled */
+	const struct block_key *keys;
+	/* what it waits for now; the pool's own */
+	uint32_t desc;
+	uint64_t gen;
 };
 
-/* Makes the memory and an empty pool. -EINVAL, -ENOMEM, or what memfd_create said. */
-int pool_new(const struct pool_config *cfg, const struct pool_ops *ops, void *ctx, struct pool **ret);
+void pool_waiter_init(struct pool_waiter *w);
+
+/*
+ * Makes the memory and an empty pool. -EINVAL: a number of cfg is out of bounds. -ENOMEM, or what a
+ * system call said. pool_free accepts NULL and returns NULL; no owner, waiter or punch is looked at
+ * or told.
+ */
+int pool_new(const struct pool_config *cfg, const struct pool_ops *ops, void *ctx,
+	     struct pool **ret);
 struct pool *pool_free(struct pool *p);
 
 /* The descriptors that clients get: control read-only, pool read-write. They stay the pool's. */
@@ -97,17 +128,21 @@ void pool_retire(struct pool *p);
 
 /*
  * Opens the namespace of a checked descriptor. Returns 0 and its number; *ret_created tells whether
- * it is new, and *near is the namespace of the same model that differs in the fewest fields, or
- * NS_NONE. -ENOSPC: max_namespaces, and none of them is empty and unused. -EOPNOTSUPP: group rule
- * other than ALL. -EFBIG: not even four blocks fit the pool.
+ * it is new, and *ret_near is then the namespace of the same model that differs in the fewest
+ * fields, or NS_NONE. -ENOSPC: max_namespaces, and none of them is empty and unused. -EOPNOTSUPP:
+ * group rule other than ALL. -EFBIG: not even four blocks fit the pool. -ENOMEM.
  */
-int pool_ns_open(struct pool *p, const uint8_t *desc, size_t n, const struct nsdesc_values *v, uint64_t now,
-		 uint32_t *ret_ns, int *ret_created, uint32_t *near);
+int pool_ns_open(struct pool *p, const uint8_t *desc, size_t n, const struct nsdesc_values *v,
+		 uint64_t now, uint32_t *ret_ns, int *ret_created, uint32_t *ret_near);
 
-/* The canonical descriptor that a namespace was opened with. */
+/* The canonical descriptor that a namespace was opened with; NULL for the number of none. */
 const uint8_t *pool_ns_desc(const struct pool *p, uint32_t ns, size_t *ret_n);
 
-/* Sessions that have a namespace open keep it in the table, with or without blocks. */
+/*
+ * Sessions that have a namespace open keep it in the table, with or without blocks. Hold it before
+ * anything else is opened: an empty one that nobody holds makes room for another. With the last
+ * hold of an empty namespace its extents go back.
+ */
 void pool_ns_hold(struct pool *p, uint32_t ns);
 void pool_ns_drop(struct pool *p, uint32_t ns);
 
@@ -119,23 +154,41 @@ struct pool_grant {
 };
 
 /*
- * Reserves a run of n keys below parent (NULL: start of a chain), as DESIGN.md section 5 says: per
- * key GRANTED, PRESENT, BUSY, FULL or NO_PARENT; after the first BUSY or FULL every deeper key gets
- * that answer too, unless it is PRESENT. grants[] gets one for each GRANTED key, in order. Evicts
- * and takes extents as it needs to. *ret_full: enum proto_full. Returns the number of grants, or
- * -ENOENT for a number of no namespace.
+ * Reserves a run of n keys below parent (NULL: start of a chain), checking and reserving in one.
+ * Per key, in order:
+ *
+ *   PRESENT    cached; the next key goes below it
+ *   BUSY       RESERVED by somebody, its asker included: two threads of one client must not write
+ *              one block, so a key that was granted is granted again only after it was given back.
+ *              A key twice in one run is the same.
+ *   FULL       no room, and *ret_full says of what. An index place that a block of another
+ *              namespace with the same key holds counts as none.
+ *   GRANTED    RESERVED for the owner, grants[] has it
+ *   NO_PARENT  all keys of the run: the parent is neither COMMITTED nor RESERVED by the same owner
+ *
+ * After the first BUSY or FULL every deeper key gets that answer too, unless it is PRESENT, which
+ * in an honest chain it can't be: what is below a block that is not there is not there.
+ *
+ * Makes room first, as far as it can: takes extents, evicts what was used longest ago, never the
+ * run's own ancestors. Returns the number of grants, or -ENOENT for a number of no namespace, with
+ * nothing written.
  */
 int pool_reserve(struct pool *p, struct pool_owner *o, uint32_t ns, const struct block_key *parent,
 		 const struct block_key *keys, uint32_t n, uint64_t now, uint8_t *verdicts,
 		 struct pool_grant *grants, uint32_t *ret_full);
 
-/* COMMITTED, STALE, NOT_OWNER or NO_PARENT. Wakes waiters when pool_wake() runs. */
+/*
+ * The bytes are there. COMMITTED; NO_PARENT: the block before it is not COMMITTED (parents first),
+ * and it stays RESERVED, to be committed later or aborted; STALE: voided, timed out, another gen,
+ * or committed before; NOT_OWNER. Waiters are woken by the next pool_wake().
+ */
 enum proto_verdict pool_commit(struct pool *p, struct pool_owner *o, uint32_t desc, uint64_t gen,
 			       uint32_t crc, uint64_t now);
 
 /*
- * FREED, STALE or NOT_OWNER. A reserved parent takes its reserved descendants of the same owner
- * along.
+ * The owner says that it no longer writes there: FREED, STALE or NOT_OWNER. A RESERVED block takes
+ * its descendants along, which are RESERVED by the same owner. A QUARANTINE block of the owner
+ * is free at once.
  */
 enum proto_verdict pool_abort(struct pool *p, struct pool_owner *o, uint32_t desc, uint64_t gen);
 
@@ -143,7 +196,8 @@ enum proto_verdict pool_abort(struct pool *p, struct pool_owner *o, uint32_t des
 uint32_t pool_present(const struct pool *p, uint32_t ns, const struct block_key *keys, uint32_t n);
 
 /*
- * Waits while a key of the run is RESERVED. Returns 1 and links w when it has to, 0 and
+ * Waits while the first key of the run that is not cached is RESERVED: until all are cached, or the
+ * chain ends in one that nobody writes. Returns 1 and links w when it has to wait, 0 and
  * *ret_present when there is nothing to wait for. pool_wait_cancel takes a waiter back (time-out,
  * end of its session); twice is harmless.
  */
@@ -158,8 +212,9 @@ void pool_wake(struct pool *p);
 
 /*
  * The end of a session, in two steps (both idempotent). end: its requests are over: reservations go
- * to quarantine. gone: its process is surely gone: quarantine of its blocks ends quarantine_ns from
- * now. After gone the owner may be freed: what is left in quarantine belongs to the pool.
+ * to quarantine, and their keys can be reserved by others at once. gone: its process is surely
+ * gone: quarantine of its blocks ends quarantine_ns from now. After gone (which does end first, if
+ * it was not) the owner may be freed: what is left in quarantine belongs to the pool.
  */
 void pool_owner_end(struct pool *p, struct pool_owner *o, uint64_t now);
 void pool_owner_gone(struct pool *p, struct pool_owner *o, uint64_t now);
@@ -168,23 +223,38 @@ void pool_owner_gone(struct pool *p, struct pool_owner *o, uint64_t now);
  * A use of the prefix that ends with desc, from a touch record: desc and ns are not trusted. tokens
  * of it count as asked and hit.
  */
-void pool_touch(struct pool *p, uint32_t ns, uint32_t desc, uint32_t asked, uint32_t hit, uint64_t now);
+void pool_touch(struct pool *p, uint32_t ns, uint32_t desc, uint32_t asked, uint32_t hit,
+		uint64_t now);
 
+/* kept: pinned, or above a pinned one: unlisted, and freed when the pins are gone. */
 struct pool_flushed {
 	uint64_t freed_blocks, freed_bytes, kept_blocks, voided_blocks;
 };
 
-/* Drops all blocks of a namespace by subtree. dry_run: only counts. */
-void pool_flush(struct pool *p, uint32_t ns, int dry_run, uint64_t now, struct pool_flushed *ret);
+/*
+ * Drops the blocks that a namespace has now, leaves first, and adds to *ret, which its caller
+ * zeroes. dry_run: only counts. At most POOL_FLUSH_STEP blocks a call (some 10 ms): returns 1 when
+ * there are more. Call it again then, in a later round, for their numbers; pool_tick drops them
+ * anyhow. Returns 0 when it is done, -ENOENT for a number of no namespace.
+ */
+int pool_flush(struct pool *p, uint32_t ns, int dry_run, uint64_t now, struct pool_flushed *ret);
+
+#define POOL_FLUSH_STEP 32768u
 
 /*
- * A client read another checksum. 1: the daemon reads the same, and the block and its subtree are
- * doomed. 0: it does not agree, or the block is gone. (It reads at most 256 MiB in here: the shell
- * runs pool_verify in its worker and calls pool_doom.)
+ * A client read another checksum than desc.crc. The shell pins the block for itself, computes the
+ * checksum of those bytes in its worker, and tells whether it is wrong: pool_verify_done takes the
+ * pin back, and dooms the block and its subtree if so (all of it in this call, at some 0.2 us a
+ * block: bad bytes must not be served while it waits for a turn).
+ *
+ * pin: 0; -ENOENT: no such block any more; -EBUSY: POOL_VERIFY_MAX are under way. done, once for
+ * each pin: 1: doomed; 0: nothing to do.
  */
 int pool_pin_for_verify(struct pool *p, uint32_t desc, uint64_t gen, uint64_t *ret_offset,
 			uint64_t *ret_bytes, uint32_t *ret_crc);
 int pool_verify_done(struct pool *p, uint32_t desc, uint64_t gen, int wrong, uint64_t now);
+
+#define POOL_VERIFY_MAX 64u
 
 /* The range given to ops->punch is a hole now. */
 void pool_punched(struct pool *p, uint64_t offset, uint64_t bytes);
@@ -197,22 +267,32 @@ void pool_punched(struct pool *p, uint64_t offset, uint64_t bytes);
 uint64_t pool_tick(struct pool *p, uint64_t now);
 
 /*
- * Sums over blocks. The byte fields add up: cached + writing + quarantined + doomed + free =
- * handed.
+ * Sums over blocks, kept as they change; only the leased ones cost a scan of the pins. The byte
+ * fields add up: cached + writing + quarantined + doomed + free = handed. A block counts with what
+ * its slot takes; free holds what the last slot of an extent leaves over. leased is a part of
+ * cached: blocks that are pinned or above a pinned one.
  */
 struct pool_stats {
-	uint64_t pool_bytes, handed_bytes, cached_bytes, leased_bytes, writing_bytes, quarantined_bytes,
-		doomed_bytes, free_bytes;
-	uint64_t blocks, leased_blocks;
+	uint64_t pool_bytes, handed_bytes;
+	uint64_t cached_bytes, leased_bytes, writing_bytes, quarantined_bytes, doomed_bytes,
+		free_bytes;
+	uint64_t blocks, leased_blocks; /* cached */
 	uint32_t max_blocks, namespaces;
-	uint64_t published, duplicates, busy, full, evicted, flushed, extents_taken, quarantined,
-		reservations_timed_out, dooms;
+	/* Since the start. */
+	uint64_t published;
+	uint64_t duplicates, busy, full; /* keys of reservations that got PRESENT, BUSY, FULL */
+	uint64_t evicted;                /* to make room; with the next one: all that went */
+	uint64_t flushed;                /* by flush or bad bytes, counted when they are doomed */
+	uint64_t extents_taken;          /* that moved to another namespace */
+	uint64_t quarantined;
+	uint64_t reservations_timed_out;
+	uint64_t dooms;                  /* blocks whose bytes were wrong */
 };
 
 void pool_get_stats(struct pool *p, struct pool_stats *ret);
 
 struct pool_ns_stats {
-	const char *model;
+	const char *model; /* until the namespace is closed: copy it */
 	uint8_t seed[KEY_BYTES];
 	uint32_t block_tokens;
 	uint64_t block_bytes;
