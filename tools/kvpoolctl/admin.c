@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/kvpoolctl/admin.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "proto/kvpool.pb-c.h"
+#include "tools/kvpoolctl/cell.h"
+#include "tools/kvpoolctl/say.h"
+
+const char *admin_path(const struct admin *a)
+{
+	return a->endpoint.addr.sun_path;
+}
+
+static enum ctl_exit no_answer(const struct admin *a)
+{
+	return say_error(
+		EXIT_FAILED,
+		"kvpoold at %s did not answer within %g s (is it stopped? --timeout waits longer)",
+		admin_path(a), (double)a->timeout_ns / NSEC_PER_SEC);
+}
+
+static enum ctl_exit cannot_connect(const struct admin *a, int error)
+{
+	const char *path = admin_path(a);
+
+	switch (error) {
+	case EAGAIN: /* its queue of connections stayed full */
+		return no_answer(a);
+	case ENOENT:
+		return say_error(EXIT_NO_DAEMON,
+				 "cannot reach kvpoold at %s: there is no such socket (%s)", path,
+				 a->endpoint.hint);
+	case ECONNREFUSED:
+		return say_error(EXIT_NO_DAEMON,
+				 "cannot reach kvpoold at %s: connection refused (%s)", path,
+				 a->endpoint.hint);
+	case EACCES:
+	case EPERM:
+		return say_error(EXIT_DENIED,
+				 "cannot reach kvpoold at %s: permission denied (be root or the "
+				 "user that it runs as)",
+				 path);
+	case EPROTOTYPE:
+	case ENOTSOCK:
+		return say_error(EXIT_FAILED,
+				 "cannot reach kvpoold at %s: that is another program's socket "
+				 "(kvpoold --socket says which is its own)",
+				 path);
+	default:
+		return say_error(EXIT_FAILED, "cannot reach kvpoold at %s: %s (%s)", path,
+				 strerror(error), a->endpoint.hint);
+	}
+}
+
+/* Blocks no longer than the timeout: connect on a Unix socket waits for room in the queue. */
+static enum ctl_exit connect_socket(struct admin *a)
+{
+	struct timeval limit = {
+		.tv_sec = (time_t)(a->timeout_ns / NSEC_PER_SEC),
+		.tv_usec = (suseconds_t)(a->timeout_ns % NSEC_PER_SEC / NSEC_PER_USEC),
+	};
+	const struct sockaddr *addr = (const struct sockaddr *)&a->endpoint.addr;
+	_cleanup_fd_ int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (sock < 0)
+		return say_error(EXIT_FAILED, "cannot make a socket: %s", strerror(errno));
+	if (setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
+	    connect(sock, addr, sizeof(a->endpoint.addr)))
+		return cannot_connect(a, errno);
+	a->sock = TAKE_FD(sock);
+	return EXIT_OK;
+}
+
+enum ctl_exit admin_open(const struct options *o, struct admin *ret)
+{
+	struct admin a = { .sock = -1, .timeout_ns = o->timeout_ns };
+	enum ctl_exit rc;
+
+	rc = endpoint_find(o, &a.endpoint);
+	if (rc)
+		return rc;
+	rc = connect_socket(&a);
+	if (rc)
+		return rc;
+	a.memory = malloc(FRAME_MAX + CODEC_ARENA_BYTES);
+	if (!a.memory) {
+		close_fd(a.sock);
+		return say_error(EXIT_FAILED, "out of memory");
+	}
+	a.packet = a.memory + CODEC_ARENA_BYTES;
+	*ret = a;
+	/* In its place: the arena holds its own address. */
+	codec_arena_init(&ret->arena, ret->memory, CODEC_ARENA_BYTES);
+	return EXIT_OK;
+}
+
+void admin_close(struct admin *a)
+{
+	if (!a->memory)
+		return;
+	a->sock = close_fd(a->sock);
+	free(a->memory);
+	a->memory = NULL;
+}
+
+static enum ctl_exit lost(const struct admin *a, int error)
+{
+	return say_error(EXIT_FAILED, "kvpoold at %s went away before it answered: %s (%s)",
+			 admin_path(a), error ? strerror(error) : "it closed the connection",
+			 a->endpoint.hint);
+}
+
+static enum ctl_exit nonsense(const struct admin *a, const char *why)
+{
+	return say_error(EXIT_FAILED,
+			 "%s answered with what is no protocol %u message: %s (is it a kvpoold of "
+			 "this version?)",
+			 admin_path(a), PROTOCOL_MAX, why);
+}
+
+static enum ctl_exit send_request(struct admin *a, enum proto_op op,
+				  const ProtobufCMessage *request)
+{
+	struct frame_header h = { .magic = FRAME_MAGIC, .op = (uint16_t)op, .id = ++a->id };
+	long n = codec_pack(a->packet, &h, request);
+	int r;
+
+	if (n < 0)
+		return say_error(EXIT_USAGE, "the request does not fit a packet of %u bytes",
+				 FRAME_MAX);
+	r = frame_send(a->sock, a->packet, (size_t)n, NULL, 0);
+	return r ? lost(a, -r) : EXIT_OK;
+}
+
+/* Waits for one packet. A daemon that stops may have told so with a packet of its own before. */
+static enum ctl_exit receive(struct admin *a, uint64_t deadline, size_t *ret_n,
+			     struct frame_header *ret)
+{
+	struct pollfd p = { .fd = a->sock, .events = POLLIN };
+
+	for (;;) {
+		uint64_t now = clock_ns(), wait;
+		unsigned int n_fds;
+		const char *why;
+		long n;
+
+		if (now >= deadline)
+			return no_answer(a);
+		wait = MIN((deadline - now) / NSEC_PER_MSEC + 1, 60000);
+		if (poll(&p, 1, (int)wait) <= 0)
+			continue;
+		n = frame_recv(a->sock, a->packet, NULL, 0, &n_fds);
+		if (n == -EAGAIN)
+			continue;
+		if (n <= 0)
+			return lost(a, (int)-n);
+		why = frame_parse(a->packet, (size_t)n, ret);
+		if (why)
+			return nonsense(a, why);
+		if (ret->flags & FRAME_REPLY && ret->id == a->id) {
+			*ret_n = (size_t)n - FRAME_HEADER_BYTES;
+			return EXIT_OK;
+		}
+	}
+}
+
+static enum ctl_exit refused(const struct admin *a, const char *op, const Kvpool__Error *e)
+{
+	_cleanup_free_ char *text = cell_clean(e->text);
+	enum ctl_exit status = e->code == ERROR_DENIED	       ? EXIT_DENIED
+			       : e->code == ERROR_NO_NAMESPACE ? EXIT_NO_OBJECT
+							       : EXIT_FAILED;
+
+	return say_error(status, "kvpoold at %s refused %s: %s", admin_path(a), op,
+			 text && *text ? text : proto_error_name(e->code));
+}
+
+enum ctl_exit admin_call(struct admin *a, enum proto_op op, const ProtobufCMessage *request,
+			 const void **ret_reply)
+{
+	const struct proto_op_info *info = proto_op_find(op);
+	const uint8_t *body = a->packet + FRAME_HEADER_BYTES;
+	struct frame_header h;
+	const void *message;
+	enum ctl_exit rc;
+	size_t n = 0;
+
+	rc = send_request(a, op, request);
+	if (rc)
+		return rc;
+	rc = receive(a, clock_ns() + a->timeout_ns, &n, &h);
+	if (rc)
+		return rc;
+	a->epoch = h.epoch;
+	message = codec_unpack(&a->arena,
+			       h.flags & FRAME_ERROR ? &kvpool__error__descriptor : info->reply,
+			       body, n);
+	if (!message)
+		return nonsense(a, "its body does not unpack");
+	if (h.flags & FRAME_ERROR)
+		return refused(a, info->name, message);
+	*ret_reply = message;
+	return EXIT_OK;
+}

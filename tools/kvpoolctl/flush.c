@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "proto/kvpool.pb-c.h"
+#include "tools/kvpoolctl/admin.h"
+#include "tools/kvpoolctl/report.h"
+#include "tools/kvpoolctl/say.h"
+#include "tools/kvpoolctl/units.h"
+#include "tools/kvpoolctl/verb.h"
+
+static enum ctl_exit call(struct admin *a, const struct options *o, int dry_run,
+			  const Kvpool__FlushReply **ret)
+{
+	Kvpool__Flush request = KVPOOL__FLUSH__INIT;
+	const void *reply;
+	enum ctl_exit rc;
+
+	if (o->namespace)
+		request.namespace_ = (char *)o->namespace;
+	request.dry_run = dry_run;
+	rc = admin_call(a, OP_FLUSH, &request.base, &reply);
+	if (!rc)
+		*ret = reply;
+	return rc;
+}
+
+/* A name that matches nothing is a mistake; nothing to flush is none. */
+static enum ctl_exit check_match(const struct options *o, const Kvpool__FlushReply *r)
+{
+	if (!o->namespace || r->namespaces)
+		return EXIT_OK;
+	return say_error(
+		EXIT_NO_OBJECT,
+		"there is no namespace \"%s\": kvpoolctl namespaces lists models and fingerprints",
+		o->namespace);
+}
+
+static int asks(const struct ctl *ctl)
+{
+	return !ctl->opt.yes && !ctl->opt.dry_run && !report_wanted(ctl) && isatty(STDIN_FILENO) &&
+	       isatty(STDERR_FILENO);
+}
+
+/* Counts first, so that the question names what is at stake. */
+static enum ctl_exit ask(struct admin *a, const struct ctl *ctl)
+{
+	const Kvpool__FlushReply *r;
+	enum ctl_exit rc = call(a, &ctl->opt, 1, &r);
+	char answer[16];
+
+	if (!rc)
+		rc = check_match(&ctl->opt, r);
+	if (rc)
+		return rc;
+	fprintf(stderr, "Drop %s blocks (%s) of %" PRIu32 " namespace%s? [y/N] ",
+		units_count(r->freed_blocks + r->kept_blocks).text,
+		units_bytes(r->freed_bytes, 0).text, r->namespaces, r->namespaces == 1 ? "" : "s");
+	if (fgets(answer, sizeof(answer), stdin) && (*answer == 'y' || *answer == 'Y'))
+		return EXIT_OK;
+	return say_error(EXIT_FAILED, "nothing was dropped: the answer was not yes");
+}
+
+static void print(const struct options *o, const Kvpool__FlushReply *r)
+{
+	printf("%s %s blocks (%s) of %" PRIu32 " namespace%s",
+	       o->dry_run ? "would drop" : "dropped", units_count(r->freed_blocks).text,
+	       units_bytes(r->freed_bytes, o->bytes).text, r->namespaces,
+	       r->namespaces == 1 ? "" : "s");
+	if (r->voided_blocks)
+		printf(", void %s reserved ones", units_count(r->voided_blocks).text);
+	putchar('\n');
+	if (r->kept_blocks)
+		printf("%s blocks are being read: no longer found, freed when their last reader "
+		       "lets go\n",
+		       units_count(r->kept_blocks).text);
+}
+
+static json_t *flush_json(const struct options *o, const Kvpool__FlushReply *r)
+{
+	json_t *j = report_new("kvpool.flush/1");
+
+	report_text(j, "namespace", o->namespace ? o->namespace : "");
+	report_bool(j, "dry_run", o->dry_run);
+	report_u64(j, "namespaces", r->namespaces);
+	report_u64(j, "freed_blocks", r->freed_blocks);
+	report_u64(j, "freed_bytes", r->freed_bytes);
+	report_u64(j, "kept_blocks", r->kept_blocks);
+	report_u64(j, "voided_blocks", r->voided_blocks);
+	return j;
+}
+
+static enum ctl_exit tell(const struct ctl *ctl, const Kvpool__FlushReply *r)
+{
+	enum ctl_exit rc = EXIT_OK;
+
+	if (report_wanted(ctl))
+		rc = report_print(ctl, flush_json(&ctl->opt, r));
+	else if (!ctl->opt.quiet)
+		print(&ctl->opt, r);
+	return rc ? rc : r->kept_blocks ? EXIT_PARTLY : EXIT_OK;
+}
+
+enum ctl_exit verb_flush(const struct ctl *ctl)
+{
+	_cleanup_(admin_close) struct admin a = { 0 };
+	enum ctl_exit rc = admin_open(&ctl->opt, &a);
+	const Kvpool__FlushReply *r;
+
+	if (!rc && asks(ctl))
+		rc = ask(&a, ctl);
+	if (!rc)
+		rc = call(&a, &ctl->opt, ctl->opt.dry_run, &r);
+	if (!rc)
+		rc = check_match(&ctl->opt, r);
+	return rc ? rc : tell(ctl, r);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/kvpoolctl/status.h"
+
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "tools/kvpoolctl/admin.h"
+#include "tools/kvpoolctl/cell.h"
+#include "tools/kvpoolctl/flow.h"
+#include "tools/kvpoolctl/health.h"
+#include "tools/kvpoolctl/report.h"
+#include "tools/kvpoolctl/units.h"
+#include "tools/kvpoolctl/verb.h"
+
+/* Where to print, and how. */
+struct screen {
+	FILE *out;
+	const struct style *style;
+	int exact;
+};
+
+/*
+ * Bytes by state, which sum to the size of the pool. The protocol counts what is leased as cached
+ * too; here each byte stands in one place.
+ */
+struct byte_state {
+	const char *name;
+	uint64_t bytes;
+};
+
+#define BYTE_STATES 7
+
+static void byte_states(const Kvpool__StatusReply *s, struct byte_state *ret)
+{
+	const struct byte_state states[BYTE_STATES] = {
+		{ "cached", s->cached_bytes - MIN(s->leased_bytes, s->cached_bytes) },
+		{ "leased", s->leased_bytes },
+		{ "writing", s->writing_bytes },
+		{ "quarantined", s->quarantined_bytes },
+		{ "doomed", s->doomed_bytes },
+		{ "free", s->free_bytes },
+		{ "unassigned", s->pool_bytes - MIN(s->pool_handed_bytes, s->pool_bytes) },
+	};
+
+	for (unsigned int i = 0; i < BYTE_STATES; i++)
+		ret[i] = states[i];
+}
+
+static uint64_t used_bytes(const Kvpool__StatusReply *s)
+{
+	return s->pool_handed_bytes - MIN(s->free_bytes, s->pool_handed_bytes);
+}
+
+static enum style_mark level_mark(enum health_level level)
+{
+	return level == HEALTH_OK ? STYLE_GOOD : level == HEALTH_NOTE ? STYLE_NOTE : STYLE_BAD;
+}
+
+static void print_title(const struct screen *sc, const Kvpool__StatusReply *s)
+{
+	_cleanup_free_ char *daemon = cell_clean(s->daemon), *instance = cell_clean(s->instance);
+	enum style_mark mark = s->ready ? STYLE_GOOD : STYLE_BAD;
+
+	fprintf(sc->out, "%s%s%s kvpoold %s   %s   up %s   pid %" PRIu64 "   %s\n",
+		style_on(sc->style, mark), style_dot(sc->style), style_off(sc->style),
+		daemon ? daemon : "-", instance ? instance : "-", units_duration(s->uptime_ns).text,
+		s->pid, s->ready ? "ready" : "starting");
+}
+
+static void print_pool(const struct screen *sc, const Kvpool__StatusReply *s)
+{
+	struct byte_state states[BYTE_STATES];
+	char bar[STYLE_BAR_BYTES];
+	struct flow f;
+
+	byte_states(s, states);
+	style_bar(sc->style, used_bytes(s), s->pool_bytes, bar);
+	flow_begin(&f, sc->out, STYLE_COLUMNS, "Pool");
+	flow_add(&f, "host %s", bar);
+	flow_add(&f, "%s / %s", units_bytes_of(used_bytes(s), s->pool_bytes, sc->exact).text,
+		 units_bytes(s->pool_bytes, sc->exact).text);
+	flow_add(&f, "%s", units_percent(used_bytes(s), s->pool_bytes).text);
+	/* What no namespace has yet is what the bar shows as empty. */
+	for (unsigned int i = 0; i + 1 < BYTE_STATES; i++)
+		if (states[i].bytes)
+			flow_add(&f, "%s %s", states[i].name,
+				 units_bytes_of(states[i].bytes, s->pool_bytes, sc->exact).text);
+	flow_end(&f);
+}
+
+static void print_blocks(const struct screen *sc, const Kvpool__StatusReply *s)
+{
+	struct flow f;
+
+	flow_begin(&f, sc->out, STYLE_COLUMNS, "Blocks");
+	flow_add(&f, "%s of %s", units_count(s->blocks).text, units_count(s->max_blocks).text);
+	flow_add(&f, "published %s", units_round(s->published_blocks).text);
+	flow_add(&f, "evicted %s", units_round(s->evicted_blocks).text);
+	if (s->flushed_blocks)
+		flow_add(&f, "flushed %s", units_round(s->flushed_blocks).text);
+	if (s->waits)
+		flow_add(&f, "waits served %s of %s", units_round(s->waits_served).text,
+			 units_round(s->waits).text);
+	flow_end(&f);
+}
+
+static void print_hits(const struct screen *sc, const Kvpool__StatusReply *s)
+{
+	struct flow f;
+
+	flow_begin(&f, sc->out, STYLE_COLUMNS, "Hits");
+	flow_add(&f, "since start %s of %s tokens",
+		 units_percent(s->hit_tokens, s->asked_tokens).text,
+		 units_round(s->asked_tokens).text);
+	flow_add(&f, "in %s lookups", units_round(s->lookups).text);
+	flow_add(&f, "from another program: %s",
+		 units_percent(s->shared_tokens, s->hit_tokens).text);
+	flow_end(&f);
+}
+
+static void print_clients(const struct screen *sc, const Kvpool__StatusReply *s)
+{
+	struct flow f;
+
+	flow_begin(&f, sc->out, STYLE_COLUMNS, "Clients");
+	flow_add(&f, "%" PRIu32 " attached      ", s->clients);
+	flow_add(&f, "Namespaces %" PRIu32, s->namespaces);
+	flow_end(&f);
+}
+
+static void print_health(const struct screen *sc, const Kvpool__StatusReply *s)
+{
+	enum health_level level = health_level(s);
+	const struct health_finding *h;
+	struct flow f;
+
+	flow_begin(&f, sc->out, STYLE_COLUMNS, "Health");
+	fputs(style_on(sc->style, level_mark(level)), sc->out);
+	flow_add(&f, "%s", health_level_name(level));
+	fputs(style_off(sc->style), sc->out);
+	for (unsigned int i = 0; (h = health_finding(i)); i++)
+		if (h->count(s)) {
+			flow_break(&f);
+			flow_add(&f, "%s: %s %s %s:", health_level_name(h->level),
+				 units_round(h->count(s)).text, h->unit, h->text);
+			flow_add(&f, "%s", h->advice);
+		}
+	flow_end(&f);
+}
+
+void status_print(const Kvpool__StatusReply *s, const struct style *style, int exact, FILE *out)
+{
+	const struct screen sc = { out, style, exact };
+
+	print_title(&sc, s);
+	print_pool(&sc, s);
+	print_blocks(&sc, s);
+	print_hits(&sc, s);
+	print_clients(&sc, s);
+	print_health(&sc, s);
+}
+
+static json_t *tier_json(const Kvpool__StatusReply *s)
+{
+	struct byte_state states[BYTE_STATES];
+	json_t *tier = json_object(), *by_state = json_object();
+
+	byte_states(s, states);
+	for (unsigned int i = 0; i < BYTE_STATES; i++)
+		report_u64(by_state, states[i].name, states[i].bytes);
+	report_text(tier, "tier", "host");
+	report_u64(tier, "capacity_bytes", s->pool_bytes);
+	report_u64(tier, "used_bytes", used_bytes(s));
+	report_u64(tier, "resident_bytes", s->pool_resident_bytes);
+	report_text(tier, "page_size", s->page_size);
+	report_add(tier, "states", by_state);
+	return tier;
+}
+
+static json_t *health_json(const Kvpool__StatusReply *s)
+{
+	json_t *o = json_object(), *codes = json_array();
+	const struct health_finding *h;
+
+	for (unsigned int i = 0; (h = health_finding(i)); i++)
+		if (h->count(s))
+			json_array_append_new(codes, json_string(h->code));
+	report_text(o, "level", health_level_name(health_level(s)));
+	report_add(o, "codes", codes);
+	return o;
+}
+
+/* Every counter of the reply under its own name: sums can be checked from outside. */
+static json_t *counters_json(const Kvpool__StatusReply *s)
+{
+	const struct {
+		const char *name;
+		uint64_t n;
+	} counters[] = {
+		{ "lookups", s->lookups },
+		{ "lookup_tokens", s->asked_tokens },
+		{ "hit_tokens", s->hit_tokens },
+		{ "miss_tokens", s->miss_tokens },
+		{ "cross_client_hit_tokens", s->shared_tokens },
+		{ "raced_lookups", s->raced },
+		{ "published_blocks", s->published_blocks },
+		{ "duplicate_blocks", s->duplicate_blocks },
+		{ "busy_blocks", s->busy_blocks },
+		{ "full_blocks", s->full_blocks },
+		{ "evicted_blocks", s->evicted_blocks },
+		{ "flushed_blocks", s->flushed_blocks },
+		{ "quarantined_blocks", s->quarantined_blocks },
+		{ "extents_taken", s->extents_taken },
+		{ "waits", s->waits },
+		{ "waits_served", s->waits_served },
+		{ "waits_timed_out", s->waits_timed_out },
+		{ "checksum_reports", s->checksum_reports },
+		{ "checksum_dooms", s->checksum_dooms },
+		{ "touches_lost", s->touches_lost },
+		{ "connects", s->connects },
+		{ "ended_clean", s->ended_clean },
+		{ "ended_crash", s->ended_crash },
+		{ "ended_kicked", s->ended_kicked },
+		{ "ended_protocol", s->ended_protocol },
+		{ "ended_slow", s->ended_slow },
+		{ "refused", s->refused },
+		{ "protocol_errors", s->protocol_errors },
+	};
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
+		report_u64(o, counters[i].name, counters[i].n);
+	return o;
+}
+
+json_t *status_json(const Kvpool__StatusReply *s)
+{
+	json_t *o = report_new("kvpool.status/1"), *tiers = json_array();
+
+	json_array_append_new(tiers, tier_json(s));
+	report_text(o, "version", s->daemon);
+	report_text(o, "instance", s->instance);
+	report_text(o, "domain", s->domain);
+	report_u64(o, "pid", s->pid);
+	report_u64(o, "epoch", s->epoch);
+	report_bool(o, "ready", s->ready);
+	report_seconds(o, "uptime_seconds", s->uptime_ns);
+	report_add(o, "tiers", tiers);
+	report_u64(o, "blocks", s->blocks);
+	report_u64(o, "max_blocks", s->max_blocks);
+	report_u64(o, "namespaces", s->namespaces);
+	report_u64(o, "clients", s->clients);
+	report_u64(o, "draining_clients", s->draining);
+	report_add(o, "since_start", counters_json(s));
+	report_add(o, "health", health_json(s));
+	return o;
+}
+
+enum ctl_exit verb_status(const struct ctl *ctl)
+{
+	Kvpool__Status request = KVPOOL__STATUS__INIT;
+	_cleanup_(admin_close) struct admin a = { 0 };
+	enum ctl_exit rc = admin_open(&ctl->opt, &a);
+	const void *reply;
+
+	if (!rc)
+		rc = admin_call(&a, OP_STATUS, &request.base, &reply);
+	if (rc)
+		return rc;
+	if (report_wanted(ctl))
+		return report_print(ctl, status_json(reply));
+	if (!ctl->opt.quiet)
+		status_print(reply, &ctl->style, ctl->opt.bytes, stdout);
+	return EXIT_OK;
+}

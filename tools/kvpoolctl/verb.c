@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/kvpoolctl/verb.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "tools/kvpoolctl/word.h"
+
+static const struct verb verbs[] = {
+	{ "status", "State at a glance (the default)", verb_status },
+	{ "ping", "Ask the daemon for a sign of life", verb_ping },
+	{ "namespaces", "What is cached, by model", verb_namespaces },
+	{ "clients", "Who is attached", verb_clients },
+	{ "flush", "Drop cached blocks", verb_flush },
+	{ "version", "Versions of command, library, protocol and daemon", verb_version },
+};
+
+const struct verb *verb_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+	return NULL;
+}
+
+const struct verb *verb_suggest(const char *name)
+{
+	const struct verb *best = NULL;
+	unsigned int least = WORD_FAR;
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		unsigned int d = word_distance(name, verbs[i].name);
+
+		if (d < least) {
+			least = d;
+			best = &verbs[i];
+		}
+	}
+	return best;
+}
+
+void verb_help(FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		fprintf(out, "  %-12s %s\n", verbs[i].name, verbs[i].help);
+}
