@@ -11,14 +11,29 @@
 struct control_config {
 	uint64_t pool_bytes;      /* whole granules */
 	uint32_t max_blocks;      /* at least 1, at most CONTROL_BLOCKS_MAX */
-	uint32_t max_namespaces;  /* at least 1 */
-	uint32_t granule_shift;   /* SLOT_SHIFT to 40 */
+	uint32_t max_namespaces;  /* at least 1, at most CONTROL_NAMESPACES_MAX */
+	uint32_t granule_shift;   /* SLOT_SHIFT to CONTROL_GRANULE_SHIFT_MAX */
 	uint64_t domain_id;
 	uint64_t index_salt[2];
 	uint8_t boot_id[16];
 };
 
-#define CONTROL_BLOCKS_MAX 0xfffffff0u
+#define CONTROL_BLOCKS_MAX        0xfffffff0u
+#define CONTROL_NAMESPACES_MAX    65536u
+#define CONTROL_GRANULE_SHIFT_MAX 40u
+
+/* What follows from it: where the parts lie, in this order, and how many there are. */
+struct control_geometry {
+	uint64_t ns_offset, granule_offset, index_offset, desc_offset, aux_offset, total_bytes;
+	uint64_t n_buckets;
+	uint32_t n_granules;
+};
+
+/* Returns 0, or -EINVAL when cfg is out of its bounds. */
+int control_geometry(const struct control_config *cfg, struct control_geometry *ret);
+
+/* The header's own numbers, as the configuration that they claim to come from. */
+void control_config_of(const struct control_header *h, struct control_config *ret);
 
 /*
  * A mapped control region. The daemon's is writable; a client that writes through its own gets
@@ -41,8 +56,8 @@ struct control {
 uint64_t control_size(const struct control_config *cfg);
 
 /*
- * Lays out zeroed memory of control_size(cfg) bytes. The magic is stored last, so a half-made
- * region attaches nowhere.
+ * Lays out zeroed memory of control_size(cfg) bytes, which must not be 0. The magic is stored last,
+ * so a half-made region attaches nowhere.
  */
 void control_format(void *base, const struct control_config *cfg);
 

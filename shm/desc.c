@@ -37,7 +37,8 @@ uint64_t desc_reserve(struct control *c, uint32_t d, const struct desc_identity 
 	store_relaxed(&k->depth, id->depth);
 	store_relaxed(&k->ns, id->ns);
 	store_relaxed(&c->aux[d].writer, id->writer);
-	store_relaxed(control_slot(c, d, tier), slot);
+	/* Last, release: a reservation that has a slot is whole. */
+	store_release(control_slot(c, d, tier), slot);
 	return gen;
 }
 

@@ -108,7 +108,8 @@ enum desc_state {
  * slot      W daemon, one per memory tier, in SLOT_UNIT: before the tier's bit is set, and
  *           SLOT_NONE only after nobody pins it. R readers, after their pin is validated. dies: a
  *           clear tier bit with a slot is an eviction in flight. All of them are SLOT_NONE when
- *           the word becomes RESERVED, so that a half-made reservation names no slot but its own.
+ *           the word becomes RESERVED, and its own is stored last: a reservation without a slot is
+ *           half-made, and one with a slot is whole.
  * crc       W daemon before COMMITTED: CRC32C of the block_bytes bytes, as the writer computed it.
  *           R who verifies.
  * depth     W daemon, with the key: blocks before this one in the chain.

@@ -14,7 +14,8 @@ uint64_t session_size(uint32_t hazards, uint32_t touches)
 	if (hazards < 1 || hazards > SESSION_HAZARDS_MAX || !is_pow2(touches) ||
 	    touches > SESSION_TOUCHES_MAX)
 		return 0;
-	return touch_offset(hazards) + ALIGN_UP(touches * (uint64_t)sizeof(struct touch), LAYOUT_PAGE);
+	return touch_offset(hazards) +
+	       ALIGN_UP(touches * (uint64_t)sizeof(struct touch), LAYOUT_PAGE);
 }
 
 void session_format(void *base, uint64_t session, uint32_t hazards, uint32_t touches)

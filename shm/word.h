@@ -78,4 +78,14 @@ static inline uint32_t hazard_desc(uint64_t h)
 	return (uint32_t)h - 1;
 }
 
+static inline uint32_t hazard_tier(uint64_t h)
+{
+	return (uint32_t)(h >> 32 & 255);
+}
+
+static inline uint32_t hazard_span(uint64_t h)
+{
+	return (uint32_t)(h >> 40);
+}
+
 #endif

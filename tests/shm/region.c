@@ -32,7 +32,7 @@ static void init_control(struct region *r)
 	struct control_config cfg = {
 		.pool_bytes = r->pool_bytes,
 		.max_blocks = r->cfg.max_blocks,
-		.max_namespaces = MAX(r->cfg.namespaces, 2u),
+		.max_namespaces = r->cfg.namespaces + r->cfg.spare_namespaces,
 		.granule_shift = REGION_GRANULE_SHIFT,
 		.domain_id = 7,
 		.index_salt = { 0x1234567, 0x89abcde },
@@ -85,7 +85,8 @@ void region_init(struct region *r, const struct region_config *cfg)
 	r->cfg.namespaces = MAX(cfg->namespaces, 1u);
 	if (!cfg->granules)
 		r->cfg.granules = (n + REGION_GRANULE_SLOTS - 1) / REGION_GRANULE_SLOTS;
-	r->pool_bytes = (uint64_t)r->cfg.namespaces * r->cfg.granules << REGION_GRANULE_SHIFT;
+	r->pool_bytes = ((uint64_t)r->cfg.namespaces * r->cfg.granules + cfg->spare_granules)
+			<< REGION_GRANULE_SHIFT;
 	r->pool = memory(r, r->pool_bytes);
 	init_control(r);
 	r->slots = zeroed(r->cfg.namespaces, sizeof(*r->slots));
@@ -137,7 +138,8 @@ void region_keys(uint64_t seed, uint32_t token, uint32_t n, struct block_key *ke
 	}
 }
 
-uint32_t region_reserve(struct region *r, const struct block_key *key, uint32_t parent, uint32_t ns)
+uint32_t region_reserve(struct region *r, const struct block_key *key, uint32_t parent,
+			uint32_t ns)
 {
 	struct region_slots *slots = &r->slots[ns];
 	struct desc_identity id = { .key = *key, .parent = parent, .ns = ns, .writer = 1 };

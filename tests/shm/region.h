@@ -25,6 +25,8 @@ struct region_config {
 	uint32_t max_blocks;
 	uint32_t namespaces; /* each has one extent; 0: 1 */
 	uint32_t granules;   /* of each extent; 0: enough for max_blocks */
+	/* More of both, which nobody has. */
+	uint32_t spare_namespaces, spare_granules;
 	uint32_t sessions;
 	/* Regions that two processes share are made of shared mappings. */
 	int shared;
@@ -69,7 +71,8 @@ void region_keys(uint64_t seed, uint32_t token, uint32_t n, struct block_key *ke
  * DESC_NONE or COMMITTED or RESERVED. Returns the descriptor, or DESC_NONE when something has run
  * out. region_commit fills the bytes, commits and lists it.
  */
-uint32_t region_reserve(struct region *r, const struct block_key *key, uint32_t parent, uint32_t ns);
+uint32_t region_reserve(struct region *r, const struct block_key *key, uint32_t parent,
+			uint32_t ns);
 void region_commit(struct region *r, uint32_t d);
 void region_abort(struct region *r, uint32_t d);
 void region_quarantine(struct region *r, uint32_t d);

@@ -52,7 +52,9 @@ static void expect_chain(uint32_t n)
 
 static void life_of_a_descriptor(void **state)
 {
-	struct desc_identity id = { .key.w = { 1, 2, 3, 4 }, .parent = 9, .ns = 1, .depth = 8, .writer = 77 };
+	struct desc_identity id = {
+		.key.w = { 1, 2, 3, 4 }, .parent = 9, .ns = 1, .depth = 8, .writer = 77
+	};
 	struct desc *k = &r.c.desc[100];
 	uint64_t gen;
 
@@ -119,7 +121,8 @@ static void snapshot_ignores_nonsense(void **state)
 		BLOCKS + 1ull,             /* one behind the last descriptor */
 		0xfffffff0ull,
 		1ull << 63,
-		hazard_make(BLOCKS - 1, TIER_DEVICE, 12345) | 0xfull << 36, /* sound but for its tier */
+		/* sound but for its tier */
+		hazard_make(BLOCKS - 1, TIER_DEVICE, 12345) | 0xfull << 36,
 		0,
 	};
 	uint32_t n = 0;
@@ -138,7 +141,8 @@ static void snapshot_ignores_nonsense(void **state)
 /* All words set, twice each: counted once, and cleared whether they fit the list or not. */
 static void snapshot_of_many(void **state)
 {
-	static const uint32_t counts[] = { 1, PINSET_LIST - 1, PINSET_LIST, PINSET_LIST + 1, BLOCKS };
+	static const uint32_t counts[] = { 1, PINSET_LIST - 1, PINSET_LIST, PINSET_LIST + 1,
+					   BLOCKS };
 	uint64_t *words = calloc(2 * BLOCKS, sizeof(*words));
 
 	assert_non_null(words);

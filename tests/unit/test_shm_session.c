@@ -120,7 +120,9 @@ static void attach_refuses(void **state)
 
 static void push(struct ring *r, uint32_t desc)
 {
-	struct touch t = { .seq = 0xdead, .desc = desc, .asked_tokens = desc * 2, .miss_key = { desc } };
+	struct touch t = {
+		.seq = 0xdead, .desc = desc, .asked_tokens = desc * 2, .miss_key = { desc }
+	};
 
 	touch_push(&r->m, &t);
 }
