@@ -37,7 +37,7 @@ void codec_arena_init(struct codec_arena *a, void *memory, size_t size)
 	size_t skip = -(uintptr_t)memory & (CODEC_ALIGN - 1);
 
 	*a = (struct codec_arena){
-		.alloc = { .alloc = codec_alloc, .free = codec_free, .allocator_data = a },
+		.alloc = { .alloc = codec_alloc, .free = codec_free },
 		.memory = (uint8_t *)memory + MIN(skip, size),
 		.size = size - MIN(skip, size),
 	};
@@ -46,6 +46,7 @@ void codec_arena_init(struct codec_arena *a, void *memory, size_t size)
 void *codec_unpack(struct codec_arena *a, const ProtobufCMessageDescriptor *type, const void *body,
 		   size_t n)
 {
+	a->alloc.allocator_data = a; /* the arena may have been moved since */
 	a->used = 0;
 	a->overflow = 0;
 	if (n > FRAME_MAX - FRAME_HEADER_BYTES)

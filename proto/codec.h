@@ -22,8 +22,9 @@ struct codec_arena {
 };
 
 /*
- * Room for the largest message that a packet can carry (packed integers grow eightfold when
- * unpacked).
+ * Room for whatever is worth saying in one packet: a request for FRAME_KEYS_MAX keys takes 46 KiB,
+ * a packet full of one-byte integers 512 KiB, a packet full of small list items 563 KiB. What wants
+ * more (32 000 empty fields) is nonsense.
  */
 #define CODEC_ARENA_BYTES (16u * FRAME_MAX)
 

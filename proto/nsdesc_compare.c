@@ -92,14 +92,15 @@ static void nsdesc_show_double(double x, char *out, size_t size)
 static void nsdesc_show_text(const struct nsdesc_item *it, size_t from, char *out)
 {
 	const char *text = (const char *)it->value;
-	size_t room = SHOWN_MAX - 1 - 2 * strlen("...");
-	size_t start = 0, n = it->n;
+	size_t start = 0, n = it->n, room = SHOWN_MAX - 1;
 
-	if (n >= SHOWN_MAX && from > TEXT_BEFORE)
+	if (n > room && from > TEXT_BEFORE) {
 		start = text_cut(text, MIN(from, n - 1) - TEXT_BEFORE);
+		room -= strlen("...");
+	}
 	n -= start;
-	if (start + n >= SHOWN_MAX && n > room)
-		n = text_cut(text + start, room);
+	if (n > room)
+		n = text_cut(text + start, room - strlen("..."));
 	snprintf(out, SHOWN_MAX, "%s%.*s%s", start ? "..." : "", (int)n, text + start,
 		 start + n < it->n ? "..." : "");
 }
@@ -114,11 +115,12 @@ static size_t nsdesc_differs_at(const struct nsdesc_item *a, const struct nsdesc
 	return i;
 }
 
-/* Twelve digits of a digest; all of them when the other one starts the same. */
+/* Twelve digits of a digest; all of them when another one starts the same. */
 static void nsdesc_show_digest(const struct nsdesc_item *it, const struct nsdesc_item *other,
 			       char *out)
 {
-	int close = other && nsdesc_differs_at(it, other) >= DIGEST_SHOWN;
+	size_t at = other ? nsdesc_differs_at(it, other) : 0;
+	int close = at >= DIGEST_SHOWN && at < DIGEST_BYTES;
 
 	hex_encode(it->value, close ? DIGEST_BYTES : DIGEST_SHOWN, out);
 }
@@ -128,11 +130,11 @@ static void nsdesc_show_adapters(const struct nsdesc_run *run, const struct nsde
 {
 	int n = snprintf(out, SHOWN_MAX, "%u adapter%s", run->count, run->count == 1 ? "" : "s");
 	char digest[2 * DIGEST_BYTES + 1], scale[32];
-	struct nsdesc_item it;
+	struct nsdesc_item it, theirs;
 
 	if (!nsdesc_run_unshared(run, other, &it))
 		return;
-	nsdesc_show_digest(&it, NULL, digest);
+	nsdesc_show_digest(&it, nsdesc_run_unshared(other, run, &theirs) ? &theirs : NULL, digest);
 	nsdesc_show_double(nsdesc_item_double(&it), scale, sizeof(scale));
 	snprintf(out + n, SHOWN_MAX - (size_t)n, ", with %s at %s", digest, scale);
 }
