@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What counts as clean text. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "proto/text.h"
+
+static void clean_text(void **state)
+{
+	static const char *const good[] = {
+		"", "a", " ~", "llama-3.2 (Q4_K_M)", "\xc2\xa0", "\xdf\xbf", "\xe0\xa0\x80",
+		"\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80",
+		"\xf4\x8f\xbf\xbf", "\xe6\xa8\xa1\xe5\x9e\x8b",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_int_equal(text_check(good[i], strlen(good[i])), 0);
+}
+
+static void unclean_text(void **state)
+{
+	static const char *const bad[] = {
+		"\x01", "a\n", "\x1b[2J", "\x7f", "\xc2\x80", "\xc2\x9f", /* controls */
+		"\x80", "\xbf", "a\xff", "\xfe",                          /* no first byte */
+		"\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf", /* longer than needed */
+		"\xed\xa0\x80", "\xed\xbf\xbf",                            /* surrogates */
+		"\xf4\x90\x80\x80", "\xf5\x80\x80\x80",                    /* beyond Unicode */
+		"\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc3(", "\xe2(\xa1",  /* cut */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(text_check(bad[i], strlen(bad[i])), -EINVAL);
+	assert_int_equal(text_check("a\0b", 3), -EINVAL);
+}
+
+/* The end of the buffer is the end of the text, whatever stands behind. */
+static void nothing_is_read_behind(void **state)
+{
+	char *exact = malloc(1);
+
+	assert_non_null(exact);
+	*exact = '\xc3';
+	assert_int_equal(text_check(exact, 1), -EINVAL);
+	assert_int_equal(text_check("\xc3\xa9", 1), -EINVAL);
+	free(exact);
+}
+
+static void cut_between_characters(void **state)
+{
+	static const size_t expected[] = { 0, 1, 1, 3, 3, 3, 6, 7 };
+	const char *text = "a\xc3\xa9\xe2\x82\xac!";
+
+	for (size_t n = 0; n < ARRAY_SIZE(expected); n++) {
+		assert_int_equal(text_cut(text, n), expected[n]);
+		assert_int_equal(text_check(text, text_cut(text, n)), 0);
+	}
+}
+
+static void copy_cleans_and_cuts(void **state)
+{
+	static const struct {
+		const char *in;
+		size_t size;
+		const char *out;
+	} rows[] = {
+		{ "", 1, "" },           { "abc", 1, "" },         { "abc", 3, "ab" },
+		{ "abc", 4, "abc" },     { "abc", 9, "abc" },      { "a\nb", 9, "a?b" },
+		{ "\xc3\xa9", 2, "" },   { "\xc3\xa9", 3, "\xc3\xa9" }, { "\xc3", 9, "?" },
+		{ "\xc2\x9f!", 9, "?\?!" }, { "\xff\xfe", 2, "?" },
+	};
+	char out[16];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		memset(out, 'x', sizeof(out));
+		text_copy(out, rows[i].size, rows[i].in);
+		assert_string_equal(out, rows[i].out);
+		assert_int_equal(text_check(out, strlen(out)), 0);
+		for (size_t k = rows[i].size; k < sizeof(out); k++)
+			assert_int_equal(out[k], 'x');
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(clean_text),
+		cmocka_unit_test(unclean_text),
+		cmocka_unit_test(nothing_is_read_behind),
+		cmocka_unit_test(cut_between_characters),
+		cmocka_unit_test(copy_cleans_and_cuts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
