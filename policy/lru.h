@@ -3,9 +3,10 @@
  * Leaf-first LRU: which block to give up next.
  *
  * Only leaves can go (a parent must outlive its children), so only leaves are ordered: a binary
- * heap by time of last use. A parent that becomes a leaf enters with its own time, which is at
- * least that of its children. Pure code over memory of its caller: the daemon and the simulator run
- * the same.
+ * heap by time of last use. A use of a block is a use of its whole prefix, but only the block's own
+ * time is set; its caller touches the parent with the time of each child that goes, so that a
+ * parent enters the heap with a time that is at least that of every child it had. Pure code over
+ * memory of its caller: the daemon and the simulator run the same.
  */
 #ifndef KVP_POLICY_LRU_H
 #define KVP_POLICY_LRU_H
@@ -22,7 +23,7 @@ struct lru_node {
 
 struct lru {
 	struct lru_node *node;
-	uint32_t *heap; /* room for every block */
+	uint32_t *heap; /* room for as many as may be leaves at once */
 	uint32_t count;
 };
 
