@@ -20,6 +20,7 @@
 #include "shm/pinset.h"
 
 struct pool;
+struct pool_waiter;
 
 /*
  * What the pool asks of its shell. None of these may call back into the pool, and none may be NULL.

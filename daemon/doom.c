@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * p->doomed holds all DOOMED blocks, each before its parent: a batch is added behind the ones of
+ * before, and what is below one of its members was doomed with it or earlier. So the whole array is
+ * one batch for doom_settle, and a pin from before holds what is above it in a later one.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "daemon/doom.h"
+#include "daemon/model.h"
+#include "daemon/reserve.h"
+#include "daemon/stats.h"
+#include "shm/desc.h"
+#include "shm/evict.h"
+
+#define AGAIN (100 * NSEC_PER_MSEC)
+
+/* What a walk has put behind p->doomed. */
+struct gathered {
+	uint32_t n, room;
+	uint32_t voided;
+};
+
+static int gather_one(struct pool *p, uint32_t d, void *arg)
+{
+	struct gathered *g = arg;
+
+	switch (block_state(p, d)) {
+	case DESC_RESERVED:
+		reserve_void(p, d);
+		g->voided++;
+		return 0;
+	case DESC_DOOMED: /* earlier: it is in p->doomed */
+		return 0;
+	default:
+		break;
+	}
+	lru_remove(&block_namespace(p, d)->lru, d);
+	keymap_remove(&p->keymap, d);
+	owner_uncached(p, d);
+	block_count(p, d, DESC_COMMITTED, DESC_DOOMED);
+	p->doomed[p->n_doomed + g->n++] = d;
+	return g->n == g->room;
+}
+
+/* Free of pins: slot and number go back, and the extent if nothing else is in it. */
+static void release(struct pool *p, uint32_t d)
+{
+	struct extent *e = block_extent(p, d);
+	uint32_t first = e->first, count = e->count;
+
+	block_unhang(p, d);
+	block_left(p, d);
+	block_release(p, d, DESC_DOOMED, 0);
+	if (e->taken)
+		return;
+	extent_retire(&p->extents, &p->namespaces[e->ns].extents, e);
+	extent_punch(&p->extents, first, count);
+}
+
+/* A doomed block that stays keeps its parent from being evicted. */
+static void hold_parent(struct pool *p, uint32_t d)
+{
+	uint32_t parent = block_parent(p, d);
+
+	if (!block_loose(&p->block[d]) || parent == DESC_NONE)
+		return;
+	if (block_state(p, parent) == DESC_COMMITTED)
+		block_hang(p, d);
+}
+
+/* Frees what nobody reads any more. */
+static void settle(struct pool *p, uint64_t now)
+{
+	uint32_t n = p->n_doomed, stay;
+
+	if (!n)
+		return;
+	memcpy(p->batch, p->doomed, n * sizeof(*p->batch));
+	pool_scan_pins(p);
+	stay = doom_settle(&p->control, p->batch, n, &p->pins);
+	for (uint32_t i = 0; i < n; i++)
+		if (block_state(p, p->doomed[i]) == DESC_FREE)
+			release(p, p->doomed[i]);
+	memcpy(p->doomed, p->batch, stay * sizeof(*p->batch));
+	p->n_doomed = stay;
+	for (uint32_t i = 0; i < stay; i++)
+		hold_parent(p, p->doomed[i]);
+	p->doom_again = stay ? now + AGAIN : UINT64_MAX;
+}
+
+static void doom(struct pool *p, const struct gathered *g, uint64_t now)
+{
+	doom_mark(&p->index, p->doomed + p->n_doomed, g->n);
+	p->n_doomed += g->n;
+	p->count.flushed += g->n;
+	settle(p, now);
+}
+
+/* One step of a flush. Returns 1 when there is more. */
+static int flush_step(struct pool *p, struct namespace *ns, uint64_t now, struct pool_flushed *f)
+{
+	struct gathered g = { .room = POOL_FLUSH_STEP };
+	uint64_t before = ns->n[DESC_DOOMED], freed;
+
+	while (ns->flush_roots != DESC_NONE)
+		if (block_prune(p, ns->flush_roots, gather_one, &g))
+			break;
+	doom(p, &g, now);
+	freed = before + g.n - ns->n[DESC_DOOMED];
+	f->freed_blocks += freed;
+	f->freed_bytes += freed * ns->stride;
+	f->kept_blocks = ns->n[DESC_DOOMED];
+	f->voided_blocks += g.voided;
+	return ns->flush_roots != DESC_NONE;
+}
+
+static void flush_count(struct pool *p, const struct namespace *ns, struct pool_flushed *f)
+{
+	uint64_t kept = stats_leased(p, ns);
+
+	f->freed_blocks += ns->n[DESC_COMMITTED] - kept;
+	f->freed_bytes += (ns->n[DESC_COMMITTED] - kept) * ns->stride;
+	f->kept_blocks = kept;
+	f->voided_blocks += ns->n[DESC_RESERVED];
+}
+
+int pool_flush(struct pool *p, uint32_t ns, int dry_run, uint64_t now, struct pool_flushed *ret)
+{
+	struct namespace *x = namespace_get(p, ns);
+
+	if (!x)
+		return -ENOENT;
+	if (dry_run) {
+		flush_count(p, x, ret);
+		return 0;
+	}
+	/* What is there now; what comes later is no part of it. */
+	if (x->flush_roots == DESC_NONE) {
+		x->flush_roots = x->roots;
+		x->roots = DESC_NONE;
+	}
+	return flush_step(p, x, now, ret);
+}
+
+uint64_t doom_flushes(struct pool *p, uint64_t now)
+{
+	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;) {
+		struct pool_flushed nobody_asked = { .freed_blocks = 0 };
+
+		if (ns->flush_roots != DESC_NONE) {
+			flush_step(p, ns, now, &nobody_asked);
+			return now;
+		}
+	}
+	return UINT64_MAX;
+}
+
+uint64_t doom_again(struct pool *p, uint64_t now)
+{
+	if (now >= p->doom_again)
+		settle(p, now);
+	return p->doom_again;
+}
+
+static struct verify *find_verify(struct pool *p, uint32_t d, uint64_t gen)
+{
+	for (uint32_t i = 0; i < p->n_verify; i++)
+		if (p->verify[i].desc == d && p->verify[i].gen == gen)
+			return &p->verify[i];
+	return NULL;
+}
+
+int pool_pin_for_verify(struct pool *p, uint32_t desc, uint64_t gen, uint64_t *ret_offset,
+			uint64_t *ret_bytes, uint32_t *ret_crc)
+{
+	const struct desc *k;
+
+	if (desc >= p->cfg.max_blocks || block_gen(p, desc) != gen ||
+	    block_state(p, desc) != DESC_COMMITTED)
+		return -ENOENT;
+	if (p->n_verify == POOL_VERIFY_MAX)
+		return -EBUSY;
+	p->verify[p->n_verify++] = (struct verify){ .desc = desc, .gen = gen };
+	k = &p->control.desc[desc];
+	*ret_offset = slot_offset(load_relaxed(&k->slot[TIER_HOST]));
+	*ret_bytes = block_namespace(p, desc)->block_bytes;
+	*ret_crc = load_relaxed(&k->crc);
+	return 0;
+}
+
+int pool_verify_done(struct pool *p, uint32_t desc, uint64_t gen, int wrong, uint64_t now)
+{
+	struct verify *v = find_verify(p, desc, gen);
+	struct gathered g = { .room = UINT32_MAX };
+
+	if (!v)
+		return 0;
+	*v = p->verify[--p->n_verify];
+	if (!wrong || block_state(p, desc) != DESC_COMMITTED)
+		return 0;
+	block_prune(p, desc, gather_one, &g);
+	doom(p, &g, now);
+	p->count.dooms++;
+	return 1;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/extent.h"
+#include "shm/word.h"
+
+int extent_map_init(struct extent_map *m, const struct control *control,
+		    const struct pool_ops *ops, void *ctx)
+{
+	uint32_t n = control->head->n_granules;
+
+	*m = (struct extent_map){
+		.control = control,
+		.ops = ops,
+		.ctx = ctx,
+		.of = calloc(n, sizeof(*m->of)),
+		.punching = calloc(n, sizeof(*m->punching)),
+		.n_granules = n,
+		.shift = control->head->granule_shift,
+	};
+	return m->of && m->punching ? 0 : -ENOMEM;
+}
+
+void extent_map_fini(struct extent_map *m)
+{
+	for (uint32_t g = 0; m->of && g < m->n_granules; g++)
+		if (m->of[g] && m->of[g]->first == g)
+			free(m->of[g]);
+	free(m->of);
+	free(m->punching);
+	*m = (struct extent_map){ .n_granules = 0 };
+}
+
+uint32_t extent_granules(const struct extent_map *m, uint64_t stride)
+{
+	uint64_t n = MAX((4 * stride + (UINT64_C(1) << m->shift) - 1) >> m->shift, UINT64_C(1));
+
+	return n > m->n_granules ? 0 : (uint32_t)n;
+}
+
+void extent_set_init(struct extent_set *s, uint32_t ns, uint32_t granules, uint64_t stride)
+{
+	*s = (struct extent_set){
+		.ns = ns,
+		.granules = granules,
+		.unit = (uint32_t)(stride >> SLOT_SHIFT),
+	};
+	list_init(&s->all);
+	list_init(&s->ready);
+	list_init(&s->late);
+}
+
+static int granule_free(const struct extent_map *m, uint32_t g)
+{
+	return !m->of[g] && !m->punching[g];
+}
+
+uint32_t extent_run(const struct extent_map *m, uint32_t count)
+{
+	uint32_t n = 0;
+
+	for (uint32_t g = 0; g < m->n_granules; g++) {
+		n = granule_free(m, g) ? n + 1 : 0;
+		if (n == count)
+			return g + 1 - count;
+	}
+	return EXTENT_NONE;
+}
+
+static uint64_t granule_bytes(const struct extent_map *m, uint32_t count)
+{
+	return (uint64_t)count << m->shift;
+}
+
+/* The table that clients and a successor read: whose a granule is comes last. */
+static void granules_hand_out(struct extent_map *m, struct extent *e)
+{
+	for (uint32_t i = 0; i < e->count; i++) {
+		struct granule *g = &m->control->granule[e->first + i];
+
+		m->of[e->first + i] = e;
+		store_relaxed(&g->first, e->first);
+		store_relaxed(&g->count, i ? 0 : e->count);
+		store_release(&g->ns, e->ns);
+	}
+	m->n_handed += e->count;
+}
+
+int extent_new(struct extent_map *m, struct extent_set *s, uint32_t first, uint64_t now)
+{
+	uint32_t n_slots = (uint32_t)((granule_bytes(m, s->granules) >> SLOT_SHIFT) / s->unit);
+	struct extent *e = malloc(sizeof(*e) + n_slots * sizeof(e->slot[0]));
+
+	if (!e)
+		return -ENOMEM;
+	*e = (struct extent){
+		.ns = s->ns,
+		.first = first,
+		.count = s->granules,
+		.n_slots = n_slots,
+		.free_slot = EXTENT_NONE,
+		.late_slot = EXTENT_NONE,
+		.used = now,
+		.kept = UINT64_MAX,
+	};
+	list_init(&e->late);
+	list_add_tail(&s->all, &e->all);
+	list_add_tail(&s->ready, &e->ready);
+	s->n_extents++;
+	s->n_slots += n_slots;
+	s->n_free += n_slots;
+	granules_hand_out(m, e);
+	m->ops->populate(m->ctx, granule_bytes(m, first), granule_bytes(m, e->count));
+	return 0;
+}
+
+void extent_retire(struct extent_map *m, struct extent_set *s, struct extent *e)
+{
+	for (uint32_t i = 0; i < e->count; i++) {
+		struct granule *g = &m->control->granule[e->first + i];
+
+		store_release(&g->ns, NS_NONE);
+		store_release(&g->count, 0);
+		store_release(&g->first, e->first + i);
+		m->of[e->first + i] = NULL;
+	}
+	m->n_handed -= e->count;
+	s->n_extents--;
+	s->n_slots -= e->n_slots;
+	s->n_free -= e->n_slots;
+	list_del(&e->all);
+	list_del(&e->ready);
+	list_del(&e->late);
+	free(e);
+}
+
+void extent_punch(struct extent_map *m, uint32_t first, uint32_t count)
+{
+	for (uint32_t g = first; g < first + count; g++) {
+		uint64_t *gen = &m->control->granule[g].gen;
+
+		m->punching[g] = 1;
+		/* Raised now, before anybody can be given what will lie there. */
+		store_release(gen, load_relaxed(gen) + 1);
+	}
+	m->ops->punch(m->ctx, granule_bytes(m, first), granule_bytes(m, count));
+}
+
+void extent_punched(struct extent_map *m, uint64_t offset, uint64_t bytes)
+{
+	uint32_t first = (uint32_t)(offset >> m->shift);
+
+	for (uint32_t i = 0; i < bytes >> m->shift; i++)
+		m->punching[first + i] = 0;
+}
+
+static uint32_t slot_number(const struct extent_map *m, const struct extent_set *s,
+			    const struct extent *e, uint32_t i)
+{
+	return (uint32_t)(granule_bytes(m, e->first) >> SLOT_SHIFT) + i * s->unit;
+}
+
+static int has_ready(const struct extent *e)
+{
+	return e->free_slot != EXTENT_NONE || e->fresh < e->n_slots;
+}
+
+static uint32_t take_ready(struct extent_set *s, struct extent *e)
+{
+	uint32_t i = e->free_slot;
+
+	if (i == EXTENT_NONE)
+		i = e->fresh++;
+	else
+		e->free_slot = e->slot[i];
+	if (!has_ready(e)) {
+		list_del(&e->ready);
+	} else if (e->free_slot == EXTENT_NONE) {
+		/* Only slots that were never used: behind the extents with warm ones. */
+		list_del(&e->ready);
+		list_add_tail(&s->ready, &e->ready);
+	}
+	return i;
+}
+
+static uint32_t take_late(struct extent *e)
+{
+	uint32_t i = e->late_slot;
+
+	e->late_slot = e->slot[i];
+	if (e->late_slot == EXTENT_NONE)
+		list_del(&e->late);
+	return i;
+}
+
+uint32_t extent_take(struct extent_map *m, struct extent_set *s, uint32_t d)
+{
+	struct extent *e;
+	uint32_t i;
+
+	if (!list_empty(&s->ready)) {
+		e = list_first(&s->ready, struct extent, ready);
+		i = take_ready(s, e);
+	} else {
+		e = list_first(&s->late, struct extent, late);
+		i = take_late(e);
+	}
+	e->slot[i] = d;
+	e->taken++;
+	s->n_free--;
+	return slot_number(m, s, e, i);
+}
+
+static uint32_t slot_index(const struct extent_map *m, const struct extent_set *s,
+			   const struct extent *e, uint32_t slot)
+{
+	return (slot - slot_number(m, s, e, 0)) / s->unit;
+}
+
+void extent_put(struct extent_map *m, struct extent_set *s, uint32_t slot, int late)
+{
+	struct extent *e = extent_of(m, slot);
+	uint32_t i = slot_index(m, s, e, slot);
+	uint32_t *head = late ? &e->late_slot : &e->free_slot;
+
+	e->slot[i] = *head;
+	*head = i;
+	e->taken--;
+	s->n_free++;
+	if (late) {
+		list_del(&e->late);
+		list_add(&s->late, &e->late);
+	} else {
+		list_del(&e->ready);
+		list_add(&s->ready, &e->ready);
+	}
+}
+
+uint32_t extent_block(const struct extent_map *m, const struct extent_set *s,
+		      const struct extent *e, uint32_t i)
+{
+	const struct control *c = m->control;
+	uint32_t d = i < e->fresh ? e->slot[i] : DESC_NONE;
+
+	/*
+	 * A free slot has the next one of its chain there: no block that lives claims to lie here.
+	 */
+	if (d >= c->max_blocks || word_state(load_relaxed(&c->desc[d].word)) == DESC_FREE ||
+	    load_relaxed(&c->desc[d].slot[TIER_HOST]) != slot_number(m, s, e, i))
+		return DESC_NONE;
+	return d;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pool's memory: granules, extents made of them, slots in the extents.
+ *
+ * An extent belongs to one namespace, as a whole. Its slots are handed out last-in first-out, the
+ * extent whose slot was freed last first: cold pages cost nine times as much as warm ones. Slots
+ * that come out of quarantine are "late": they go only when no namespace's other slot is free,
+ * since a writer that was taken for dead may still write there.
+ */
+#ifndef KVP_DAEMON_EXTENT_H
+#define KVP_DAEMON_EXTENT_H
+
+#include "base/list.h"
+#include "daemon/pool.h"
+
+#define EXTENT_NONE 0xffffffffu /* no granule, or no slot of an extent */
+
+/*
+ * 120 bytes and 4 for each slot. slot[i] is the descriptor whose bytes lie there, or the next free
+ * slot of its chain.
+ *
+ * used: no block of it was used later, as far as is known here. A use of a block is one of its
+ * whole prefix, but is noted only where the block lies. kept: when it was last found to be in use.
+ */
+struct extent {
+	struct list all;   /* in extent_set.all */
+	struct list ready; /* in extent_set.ready while a slot is free that is not late */
+	struct list late;  /* in extent_set.late while a late one is */
+	uint32_t ns;
+	uint32_t first, count;         /* granules */
+	uint32_t n_slots;
+	uint32_t taken;                /* slots that hold a block, whatever its state */
+	uint32_t busy;                 /* of these: RESERVED or in QUARANTINE */
+	uint32_t fresh;                /* slots from here on were never handed out */
+	uint32_t free_slot, late_slot; /* heads of the chains, or EXTENT_NONE */
+	uint64_t used, kept;
+	uint32_t slot[];
+};
+
+/* The extents of one namespace. */
+struct extent_set {
+	struct list all, ready, late;
+	uint32_t ns;
+	uint32_t granules;    /* of each extent */
+	uint32_t unit;        /* from one slot to the next, in SLOT_UNIT */
+	uint32_t n_extents;
+	uint32_t n_slots, n_free;
+};
+
+struct extent_map {
+	const struct control *control;
+	const struct pool_ops *ops;
+	void *ctx;
+	struct extent **of; /* by granule: the extent that it is in, or NULL */
+	uint8_t *punching;  /* by granule */
+	uint32_t n_granules, shift;
+	uint32_t n_handed;  /* granules in extents */
+};
+
+int extent_map_init(struct extent_map *m, const struct control *control,
+		    const struct pool_ops *ops, void *ctx);
+void extent_map_fini(struct extent_map *m);
+
+/*
+ * How many granules an extent of slots of stride bytes has: as many as hold four, at least one. 0
+ * when the pool has less.
+ */
+uint32_t extent_granules(const struct extent_map *m, uint64_t stride);
+
+void extent_set_init(struct extent_set *s, uint32_t ns, uint32_t granules, uint64_t stride);
+
+/*
+ * The first of count granules in a row that are free, the lowest there is, or EXTENT_NONE. (All
+ * free granules are holes; none is warmer than another.)
+ */
+uint32_t extent_run(const struct extent_map *m, uint32_t count);
+
+/* Hands the free granules from first on to a namespace, and has them populated. 0 or -ENOMEM. */
+int extent_new(struct extent_map *m, struct extent_set *s, uint32_t first, uint64_t now);
+
+/* Takes an extent without a block back: its granules are free, and hold what they held. */
+void extent_retire(struct extent_map *m, struct extent_set *s, struct extent *e);
+
+/* Has free granules punched: they are not free until extent_punched. */
+void extent_punch(struct extent_map *m, uint32_t first, uint32_t count);
+void extent_punched(struct extent_map *m, uint64_t offset, uint64_t bytes);
+
+/* A slot for block d; one is free. */
+uint32_t extent_take(struct extent_map *m, struct extent_set *s, uint32_t d);
+
+/* The slot is free again. late: after every other. The block is not RESERVED or in QUARANTINE. */
+void extent_put(struct extent_map *m, struct extent_set *s, uint32_t slot, int late);
+
+/* The extent in which a slot lies. */
+static inline struct extent *extent_of(const struct extent_map *m, uint32_t slot)
+{
+	return m->of[slot >> (m->shift - SLOT_SHIFT)];
+}
+
+/* The i-th slot of an extent holds a block: the descriptor; otherwise DESC_NONE. */
+uint32_t extent_block(const struct extent_map *m, const struct extent_set *s,
+		      const struct extent *e, uint32_t i);
+
+#endif

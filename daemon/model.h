@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pool from within: what pool.c puts together and the files of the model share. Nobody else
+ * includes this.
+ *
+ * 	keymap		key -> descriptor
+ * 	block		trees, chains, numbers, counts
+ * 	extent		granules, extents, slots
+ * 	namespace	the table of namespaces
+ * 	owner		who is charged for what; quarantine
+ * 	reserve		reserve, commit, abort, void
+ * 	wait		single flight
+ * 	room		where a reservation's slots come from
+ * 	evictor		batches of leaves, by LRU
+ * 	reclaim		extents out of colder namespaces
+ * 	doom		flush, bad bytes
+ * 	stats		numbers for people
+ */
+#ifndef KVP_DAEMON_MODEL_H
+#define KVP_DAEMON_MODEL_H
+
+#include "daemon/block.h"
+#include "daemon/extent.h"
+#include "daemon/keymap.h"
+#include "daemon/namespace.h"
+#include "daemon/owner.h"
+#include "shm/index.h"
+
+/* A block whose checksum the shell computes. */
+struct verify {
+	uint32_t desc;
+	uint64_t gen;
+};
+
+struct pool {
+	struct pool_config cfg;
+	const struct pool_ops *ops;
+	void *ctx;
+
+	int control_fd; /* read-only */
+	int memory_fd;
+	void *region;
+	uint64_t region_bytes;
+	struct control control;
+	struct index_writer index;
+
+	/* By number of the descriptor; touched only as far as numbers were ever used. */
+	struct block *block;
+	struct lru_node *node;
+	uint32_t free_block;  /* chain of numbers that were used before, last freed first */
+	uint32_t fresh_block; /* numbers from here on never were */
+	uint32_t n_blocks;    /* numbers in use */
+
+	struct keymap keymap;
+	struct extent_map extents;
+	struct namespace *namespaces; /* cfg.max_namespaces */
+	struct owner_table owners;
+	struct pool_chain orphans;    /* QUARANTINE, owner gone, by the time when it ends */
+	uint64_t next_time_out;       /* no reservation times out before */
+	struct list waiters;
+	int woken;                    /* a block stopped being RESERVED since the last pool_wake */
+
+	struct pinset pins;           /* the snapshot at hand */
+	uint32_t *batch;              /* max_blocks: blocks on their way out */
+	uint32_t *doomed;             /* max_blocks: DOOMED blocks, each before its parent */
+	uint32_t n_doomed;
+	uint64_t doom_again;          /* when to look at them again */
+	struct verify verify[POOL_VERIFY_MAX];
+	uint32_t n_verify;
+
+	uint64_t bytes[DESC_STATE_MAX + 1]; /* by state, as namespace.n */
+	struct pool_stats count;            /* the fields that count since the start */
+};
+
+static inline uint32_t pool_free_blocks(const struct pool *p)
+{
+	return p->cfg.max_blocks - p->n_blocks;
+}
+
+/* How long ago something was used; callers' clocks may be read in another order than they come. */
+static inline uint64_t pool_since(uint64_t used, uint64_t now)
+{
+	return now > used ? now - used : 0;
+}
+
+/* Takes a new snapshot of all pins, the pool's own included, into p->pins. */
+void pool_scan_pins(struct pool *p);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Namespaces: what the pool knows of each, and the table that they stand in. */
+#ifndef KVP_DAEMON_NAMESPACE_H
+#define KVP_DAEMON_NAMESPACE_H
+
+#include "daemon/extent.h"
+#include "policy/lru.h"
+
+struct namespace {
+	uint8_t *desc; /* canonical bytes; NULL: this number is of no namespace */
+	size_t n_desc;
+	char *model;
+	uint8_t seed[KEY_BYTES];
+	uint32_t number;
+	uint32_t block_tokens;
+	uint64_t block_bytes, stride;
+	uint32_t holds;
+
+	struct extent_set extents;
+	struct lru lru;        /* its leaves */
+	uint32_t lru_room;     /* blocks that fit the heap: its slots */
+	uint32_t roots;        /* first blocks of its chains */
+	uint32_t flush_roots;  /* those that a flush has not come to yet */
+	uint64_t n[DESC_STATE_MAX + 1]; /* blocks by state, but FREE and EVICTING */
+
+	uint64_t lookups, asked_tokens, hit_tokens;
+	uint64_t used;         /* when */
+	uint64_t evict_after;   /* background eviction found only pins: not before then */
+	uint64_t reclaim_after; /* nothing was cold enough: not before then */
+};
+
+/* NULL for the number of no namespace. */
+struct namespace *namespace_get(const struct pool *p, uint32_t number);
+
+/* Hands it the free granules from first on. 0 or -ENOMEM. */
+int namespace_grow(struct pool *p, struct namespace *ns, uint32_t first, uint64_t now);
+
+/* Gives its extents without a block back, and has them punched. */
+void namespace_shrink(struct pool *p, struct namespace *ns);
+
+/* The same when nobody holds it and no block is left: whoever comes back starts from nothing. */
+void namespace_shrink_unused(struct pool *p, struct namespace *ns);
+
+/* Frees what it holds of the heap. */
+void namespace_fini(struct namespace *ns);
+
+/* All open ones: for (ns = NULL; (ns = namespace_next(p, ns)) != NULL;) */
+struct namespace *namespace_next(const struct pool *p, const struct namespace *after);
+
+#endif

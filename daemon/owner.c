@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/hash.h"
+#include "daemon/model.h"
+#include "daemon/reserve.h"
+
+void pool_owner_init(struct pool_owner *o, uint64_t session)
+{
+	*o = (struct pool_owner){ .session = session };
+	list_init(&o->link);
+	chain_init(&o->reserved);
+	chain_init(&o->quarantine);
+}
+
+void owner_table_init(struct owner_table *t)
+{
+	for (unsigned int i = 0; i < OWNER_BUCKETS; i++)
+		list_init(&t->bucket[i]);
+}
+
+static struct list *bucket_of(struct pool *p, uint64_t session)
+{
+	return &p->owners.bucket[mix64(session) % OWNER_BUCKETS];
+}
+
+void owner_enter(struct pool *p, struct pool_owner *o)
+{
+	if (list_empty(&o->link))
+		list_add(bucket_of(p, o->session), &o->link);
+}
+
+static uint64_t session_of(const struct pool *p, uint32_t d)
+{
+	return load_relaxed(&p->control.aux[d].writer);
+}
+
+int owner_has(const struct pool *p, const struct pool_owner *o, uint32_t d)
+{
+	return session_of(p, d) == o->session;
+}
+
+/* Who reserved d; NULL when that one is gone. */
+static struct pool_owner *owner_of(struct pool *p, uint32_t d)
+{
+	uint64_t session = session_of(p, d);
+	struct list *bucket = bucket_of(p, session);
+	struct pool_owner *o;
+
+	list_for_each(o, bucket, link)
+		if (o->session == session)
+			return o;
+	return NULL;
+}
+
+void owner_charge(struct pool *p, struct pool_owner *o, uint32_t d)
+{
+	chain_append(p, &o->reserved, d);
+	o->n_reserved++;
+	o->reserved_bytes += block_namespace(p, d)->stride;
+	p->next_time_out = MIN(p->next_time_out, p->node[d].used + p->cfg.reservation_ns);
+}
+
+void owner_discharge(struct pool *p, struct pool_owner *o, uint32_t d)
+{
+	chain_remove(p, &o->reserved, d);
+	o->n_reserved--;
+	o->reserved_bytes -= block_namespace(p, d)->stride;
+}
+
+void owner_cached(struct pool *p, struct pool_owner *o, uint32_t d)
+{
+	o->cached_blocks++;
+	o->cached_bytes += block_namespace(p, d)->stride;
+}
+
+void owner_uncached(struct pool *p, uint32_t d)
+{
+	struct pool_owner *o = owner_of(p, d);
+
+	if (!o)
+		return;
+	o->cached_blocks--;
+	o->cached_bytes -= block_namespace(p, d)->stride;
+}
+
+void owner_quarantine(struct pool *p, uint32_t d)
+{
+	struct pool_owner *o = owner_of(p, d); /* it has a reservation, so it is there */
+
+	chain_remove(p, &o->reserved, d);
+	o->n_reserved--;
+	chain_append(p, &o->quarantine, d);
+	o->n_quarantine++;
+}
+
+void owner_unquarantine(struct pool *p, uint32_t d)
+{
+	struct pool_owner *o = owner_of(p, d);
+
+	if (!o) {
+		chain_remove(p, &p->orphans, d);
+		return;
+	}
+	chain_remove(p, &o->quarantine, d);
+	o->n_quarantine--;
+	o->reserved_bytes -= block_namespace(p, d)->stride;
+}
+
+uint32_t owner_allowance(const struct pool *p, const struct pool_owner *o)
+{
+	uint32_t has = o->n_reserved + o->n_quarantine;
+
+	if (!p->cfg.owner_blocks)
+		return UINT32_MAX;
+	return has < p->cfg.owner_blocks ? p->cfg.owner_blocks - has : 0;
+}
+
+/* When the oldest reservation of o times out. */
+static uint64_t due(const struct pool *p, const struct pool_owner *o)
+{
+	if (o->reserved.first == DESC_NONE)
+		return UINT64_MAX;
+	return p->node[o->reserved.first].used + p->cfg.reservation_ns;
+}
+
+static uint64_t time_out_owner(struct pool *p, struct pool_owner *o, uint64_t now,
+			       uint32_t *budget)
+{
+	while (*budget && due(p, o) <= now) {
+		/* What is below it was reserved later, but can't be committed without it. */
+		uint32_t n = reserve_void_tree(p, o->reserved.first);
+
+		p->count.reservations_timed_out += n;
+		*budget -= MIN(*budget, n);
+	}
+	return due(p, o);
+}
+
+uint64_t owner_time_out(struct pool *p, uint64_t now, uint32_t *budget)
+{
+	uint64_t next = UINT64_MAX;
+
+	if (now < p->next_time_out)
+		return p->next_time_out;
+	for (unsigned int i = 0; i < OWNER_BUCKETS; i++) {
+		struct pool_owner *o;
+
+		list_for_each(o, &p->owners.bucket[i], link)
+			next = MIN(next, time_out_owner(p, o, now, budget));
+	}
+	p->next_time_out = next;
+	return next;
+}
+
+uint64_t owner_release_orphans(struct pool *p, uint64_t now, uint32_t *budget)
+{
+	uint32_t d;
+
+	while ((d = p->orphans.first) != DESC_NONE && p->node[d].used <= now) {
+		struct namespace *ns = block_namespace(p, d);
+
+		if (!*budget)
+			return now;
+		--*budget;
+		reserve_unquarantine(p, d, 1);
+		namespace_shrink_unused(p, ns);
+	}
+	return d == DESC_NONE ? UINT64_MAX : p->node[d].used;
+}
+
+void pool_owner_end(struct pool *p, struct pool_owner *o, uint64_t now)
+{
+	while (o->reserved.first != DESC_NONE)
+		reserve_void_tree(p, o->reserved.first);
+}
+
+void pool_owner_gone(struct pool *p, struct pool_owner *o, uint64_t now)
+{
+	uint32_t d;
+
+	if (o->gone)
+		return;
+	pool_owner_end(p, o, now);
+	while ((d = o->quarantine.first) != DESC_NONE) {
+		chain_remove(p, &o->quarantine, d);
+		p->node[d].used = now + p->cfg.quarantine_ns;
+		chain_append(p, &p->orphans, d);
+	}
+	o->n_quarantine = 0;
+	o->reserved_bytes = 0;
+	o->gone = 1;
+	list_del(&o->link);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/hex.h"
+#include "daemon/doom.h"
+#include "daemon/evictor.h"
+#include "daemon/model.h"
+
+/* Reservations and quarantined blocks that one tick may end; a flush has its own step. */
+#define TICK_BLOCKS 8192u
+
+#define GRANULES_MIN     128u
+#define GRANULE_MIN_LOG2 16u /* 64 KiB */
+#define GRANULE_MAX_LOG2 26u /* 64 MiB */
+
+uint32_t pool_granule_shift(uint64_t pool_bytes)
+{
+	uint32_t shift = log2_floor(MAX(pool_bytes / GRANULES_MIN, UINT64_C(1)));
+
+	return MIN(MAX(shift, GRANULE_MIN_LOG2), GRANULE_MAX_LOG2);
+}
+
+/* The kernel's name of this boot, as 16 bytes; zero where there is none to be had. */
+static void read_boot_id(uint8_t id[16])
+{
+	_cleanup_fd_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	char text[36], digits[33];
+	unsigned int n = 0;
+
+	if (fd < 0 || read(fd, text, sizeof(text)) != (ssize_t)sizeof(text))
+		return;
+	for (unsigned int i = 0; i < sizeof(text) && n < 32; i++)
+		if (text[i] != '-')
+			digits[n++] = text[i];
+	digits[n] = '\0';
+	(void)hex_decode(digits, id, 16);
+}
+
+static int random_words(uint64_t *words, size_t n)
+{
+	ssize_t got = getrandom(words, n * sizeof(*words), 0);
+
+	return got == (ssize_t)(n * sizeof(*words)) ? 0 : -EIO;
+}
+
+/* The control region: made writable here, passed on read-only. */
+static int make_control(struct pool *p, const struct control_config *cc)
+{
+	_cleanup_fd_ int fd = -1;
+	int r;
+
+	p->region_bytes = control_size(cc);
+	if (!p->region_bytes)
+		return -EINVAL;
+	fd = fd_memory("kvpool-control", p->region_bytes, 1);
+	if (fd < 0)
+		return fd;
+	r = fd_map(fd, p->region_bytes, 1, &p->region);
+	if (r < 0)
+		return r;
+	control_format(p->region, cc);
+	if (control_attach(p->region, p->region_bytes, &p->control))
+		return -EINVAL;
+	r = fd_reopen_readonly(fd);
+	if (r < 0)
+		return r;
+	p->control_fd = r;
+	return 0;
+}
+
+static int make_memory(struct pool *p)
+{
+	struct control_config cc = {
+		.pool_bytes = p->cfg.pool_bytes,
+		.max_blocks = p->cfg.max_blocks,
+		.max_namespaces = p->cfg.max_namespaces,
+		.granule_shift = p->cfg.granule_shift,
+	};
+	int r = random_words(cc.index_salt, ARRAY_SIZE(cc.index_salt));
+
+	if (r < 0)
+		return r;
+	r = random_words(&cc.domain_id, 1);
+	if (r < 0)
+		return r;
+	read_boot_id(cc.boot_id);
+	r = make_control(p, &cc);
+	if (r < 0)
+		return r;
+	r = fd_memory("kvpool-memory", p->cfg.pool_bytes, 1);
+	if (r < 0)
+		return r;
+	p->memory_fd = r;
+	return 0;
+}
+
+/* Zeroed by the kernel page by page: what is never used is never there. */
+static int make_arrays(struct pool *p)
+{
+	size_t n = p->cfg.max_blocks;
+
+	p->block = calloc(n, sizeof(*p->block));
+	p->node = calloc(n, sizeof(*p->node));
+	p->batch = calloc(n, sizeof(*p->batch));
+	p->doomed = calloc(n, sizeof(*p->doomed));
+	p->pins.bits = calloc((n + 63) / 64, sizeof(uint64_t));
+	p->pins.max_blocks = p->cfg.max_blocks;
+	p->index.c = &p->control;
+	p->index.claimed = calloc(p->control.bucket_mask + 1, sizeof(*p->index.claimed));
+	p->namespaces = calloc(p->cfg.max_namespaces, sizeof(*p->namespaces));
+	return p->block && p->node && p->batch && p->doomed && p->pins.bits && p->index.claimed &&
+	       p->namespaces ? 0 : -ENOMEM;
+}
+
+static int make_parts(struct pool *p)
+{
+	uint64_t salt;
+	int r = random_words(&salt, 1);
+
+	if (r < 0)
+		return r;
+	r = keymap_init(&p->keymap, p->cfg.max_blocks, &p->control, salt);
+	if (r < 0)
+		return r;
+	return extent_map_init(&p->extents, &p->control, p->ops, p->ctx);
+}
+
+static int pool_make(struct pool *p)
+{
+	int r;
+
+	if (p->cfg.max_blocks > POOL_BLOCKS_MAX)
+		return -EINVAL;
+	r = make_memory(p);
+	if (r < 0)
+		return r;
+	r = make_arrays(p);
+	if (r < 0)
+		return r;
+	return make_parts(p);
+}
+
+int pool_new(const struct pool_config *cfg, const struct pool_ops *ops, void *ctx,
+	     struct pool **ret)
+{
+	struct pool *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->cfg = *cfg;
+	p->ops = ops;
+	p->ctx = ctx;
+	p->control_fd = p->memory_fd = -1;
+	p->free_block = DESC_NONE;
+	p->next_time_out = p->doom_again = UINT64_MAX;
+	chain_init(&p->orphans);
+	list_init(&p->waiters);
+	owner_table_init(&p->owners);
+	r = pool_make(p);
+	if (r < 0) {
+		pool_free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+struct pool *pool_free(struct pool *p)
+{
+	if (!p)
+		return NULL;
+	for (uint32_t i = 0; p->namespaces && i < p->cfg.max_namespaces; i++)
+		namespace_fini(&p->namespaces[i]);
+	extent_map_fini(&p->extents);
+	keymap_fini(&p->keymap);
+	free(p->namespaces);
+	free(p->index.claimed);
+	free(p->pins.bits);
+	free(p->doomed);
+	free(p->batch);
+	free(p->node);
+	free(p->block);
+	fd_unmap(p->region, p->region_bytes);
+	close_fd(p->memory_fd);
+	close_fd(p->control_fd);
+	free(p);
+	return NULL;
+}
+
+int pool_control_fd(const struct pool *p)
+{
+	return p->control_fd;
+}
+
+int pool_memory_fd(const struct pool *p)
+{
+	return p->memory_fd;
+}
+
+uint64_t pool_control_bytes(const struct pool *p)
+{
+	return p->region_bytes;
+}
+
+uint64_t pool_memory_bytes(const struct pool *p)
+{
+	return p->cfg.pool_bytes;
+}
+
+const struct control *pool_control(const struct pool *p)
+{
+	return &p->control;
+}
+
+uint64_t pool_epoch(const struct pool *p)
+{
+	return load_relaxed(&p->control.head->epoch);
+}
+
+void pool_retire(struct pool *p)
+{
+	store_release(&p->control.head->state, CONTROL_RETIRED);
+}
+
+void pool_scan_pins(struct pool *p)
+{
+	pinset_clear(&p->pins);
+	p->ops->scan_pins(p->ctx, &p->pins);
+	for (uint32_t i = 0; i < p->n_verify; i++)
+		pinset_add(&p->pins, p->verify[i].desc);
+}
+
+void pool_touch(struct pool *p, uint32_t ns, uint32_t desc, uint32_t asked, uint32_t hit,
+		uint64_t now)
+{
+	struct namespace *x = namespace_get(p, ns);
+
+	if (!x)
+		return;
+	x->used = MAX(x->used, now);
+	x->lookups++;
+	x->asked_tokens += asked;
+	x->hit_tokens += MIN(hit, asked);
+	if (desc < p->cfg.max_blocks && block_state(p, desc) == DESC_COMMITTED &&
+	    block_namespace(p, desc) == x)
+		block_touch(p, desc, now);
+}
+
+void pool_punched(struct pool *p, uint64_t offset, uint64_t bytes)
+{
+	extent_punched(&p->extents, offset, bytes);
+}
+
+uint64_t pool_tick(struct pool *p, uint64_t now)
+{
+	uint32_t budget = TICK_BLOCKS;
+	uint64_t next = owner_time_out(p, now, &budget);
+
+	next = MIN(next, owner_release_orphans(p, now, &budget));
+	next = MIN(next, doom_flushes(p, now));
+	next = MIN(next, doom_again(p, now));
+	next = MIN(next, evictor_background(p, now));
+	return next;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "daemon/model.h"
+#include "daemon/reserve.h"
+#include "daemon/room.h"
+#include "shm/desc.h"
+
+/* How far ahead of the key at hand the map is loaded. */
+#define AHEAD 8u
+
+/* A run on its way through pool_reserve. */
+struct run {
+	struct pool_owner *owner;
+	struct namespace *ns;
+	const struct block_key *keys;
+	uint32_t n;
+	uint64_t now;
+	uint32_t tip;               /* the block that the next key goes below, or DESC_NONE */
+	enum proto_verdict rest;    /* what every deeper key gets, VERDICT_NONE for no such thing */
+	enum proto_full full;
+	uint8_t *verdicts;
+	struct pool_grant *grants;
+	uint32_t granted;
+};
+
+static void say(struct pool *p, struct run *r, uint32_t i, enum proto_verdict v)
+{
+	r->verdicts[i] = (uint8_t)v;
+	p->count.duplicates += v == VERDICT_PRESENT;
+	p->count.busy += v == VERDICT_BUSY;
+	p->count.full += v == VERDICT_FULL;
+}
+
+static enum proto_verdict full(struct run *r, enum proto_full why)
+{
+	r->full = why;
+	return r->rest = VERDICT_FULL;
+}
+
+/* What can be said of a key without granting it; VERDICT_NONE: it is not there. */
+static enum proto_verdict look(struct pool *p, struct run *r, uint32_t i)
+{
+	uint32_t d = keymap_find(&p->keymap, &r->keys[i]);
+
+	if (d == DESC_NONE)
+		return r->rest;
+	if (block_namespace(p, d) != r->ns)
+		return r->rest ? r->rest : full(r, FULL_INDEX);
+	if (block_state(p, d) == DESC_COMMITTED) {
+		r->tip = d;
+		return VERDICT_PRESENT;
+	}
+	if (!r->rest)
+		r->rest = VERDICT_BUSY;
+	return r->rest;
+}
+
+/* A descriptor and a slot are free. */
+static void grant(struct pool *p, struct run *r, uint32_t d, uint64_t bucket, uint32_t i)
+{
+	struct desc_identity id = {
+		.key = r->keys[i],
+		.parent = r->tip,
+		.ns = r->ns->number,
+		.depth = r->tip == DESC_NONE ? 0 : load_relaxed(&p->control.desc[r->tip].depth) + 1,
+		.writer = r->owner->session,
+	};
+	uint32_t slot = extent_take(&p->extents, &r->ns->extents, d);
+	uint64_t gen = desc_reserve(&p->control, d, &id, TIER_HOST, slot);
+
+	extent_of(&p->extents, slot)->busy++;
+	p->block[d].bucket = (uint32_t)bucket;
+	p->node[d].used = r->now;
+	keymap_add(&p->keymap, d);
+	block_hang(p, d);
+	block_count(p, d, DESC_FREE, DESC_RESERVED);
+	owner_charge(p, r->owner, d);
+	r->grants[r->granted++] = (struct pool_grant){ .desc = d, .slot = slot, .gen = gen };
+	r->tip = d;
+}
+
+/* The index place goes with slot and descriptor: all three or none. */
+static enum proto_verdict try_grant(struct pool *p, struct run *r, uint32_t i)
+{
+	uint64_t bucket;
+	uint32_t d;
+
+	if (!owner_allowance(p, r->owner))
+		return full(r, FULL_QUOTA);
+	if (!r->ns->extents.n_free)
+		return full(r, FULL_POOL);
+	d = block_new(p);
+	if (d == DESC_NONE)
+		return full(r, FULL_DESCRIPTORS);
+	if (!index_claim(&p->index, &r->keys[i], &bucket)) {
+		block_delete(p, d);
+		return full(r, FULL_INDEX);
+	}
+	grant(p, r, d, bucket, i);
+	return VERDICT_GRANTED;
+}
+
+/*
+ * Room for the keys from i on, none of which is there. What the run hangs below must not go to make
+ * it: the tip is out of the heap meanwhile, and everything above it is no leaf.
+ */
+static void make_room(struct pool *p, struct run *r, uint32_t i)
+{
+	uint32_t want = MIN(r->n - i, owner_allowance(p, r->owner));
+
+	if (r->tip != DESC_NONE)
+		lru_remove(&r->ns->lru, r->tip);
+	room_make(p, r->ns, want, r->now);
+	block_leaf(p, r->tip);
+}
+
+static void run_keys(struct pool *p, struct run *r)
+{
+	int made = 0;
+
+	for (uint32_t i = 0; i < r->n; i++) {
+		enum proto_verdict v;
+
+		if (i + AHEAD < r->n)
+			keymap_prefetch(&p->keymap, &r->keys[i + AHEAD]);
+		v = look(p, r, i);
+		if (v == VERDICT_NONE) {
+			if (!made++)
+				make_room(p, r, i);
+			v = try_grant(p, r, i);
+		}
+		say(p, r, i, v);
+	}
+}
+
+/* Finds the block that the run goes below. 0 when no run may go there. */
+static int run_parent(struct pool *p, struct run *r, const struct block_key *parent)
+{
+	uint32_t d;
+
+	r->tip = DESC_NONE;
+	if (!parent)
+		return 1;
+	d = keymap_find(&p->keymap, parent);
+	if (d == DESC_NONE || block_namespace(p, d) != r->ns)
+		return 0;
+	if (block_state(p, d) != DESC_COMMITTED && !owner_has(p, r->owner, d))
+		return 0;
+	r->tip = d;
+	return 1;
+}
+
+int pool_reserve(struct pool *p, struct pool_owner *o, uint32_t ns, const struct block_key *parent,
+		 const struct block_key *keys, uint32_t n, uint64_t now, uint8_t *verdicts,
+		 struct pool_grant *grants, uint32_t *ret_full)
+{
+	struct run r = {
+		.owner = o,
+		.ns = namespace_get(p, ns),
+		.keys = keys,
+		.n = n,
+		.now = now,
+		.verdicts = verdicts,
+		.grants = grants,
+	};
+
+	if (!r.ns)
+		return -ENOENT;
+	r.ns->used = MAX(r.ns->used, now);
+	owner_enter(p, o);
+	if (run_parent(p, &r, parent))
+		run_keys(p, &r);
+	else
+		for (uint32_t i = 0; i < n; i++)
+			say(p, &r, i, VERDICT_NO_PARENT);
+	/* The deepest block that was there was used; the whole prefix with it. */
+	if (r.tip != DESC_NONE && block_state(p, r.tip) == DESC_COMMITTED)
+		block_touch(p, r.tip, now);
+	*ret_full = r.full;
+	return (int)r.granted;
+}
+
+/* VERDICT_NONE when desc is that block of o, in state RESERVED or QUARANTINE. */
+static enum proto_verdict check(const struct pool *p, const struct pool_owner *o, uint32_t d,
+				uint64_t gen)
+{
+	enum desc_state s;
+
+	if (d >= p->cfg.max_blocks)
+		return VERDICT_NOT_OWNER;
+	s = block_state(p, d);
+	if (block_gen(p, d) != gen || s == DESC_FREE)
+		return VERDICT_STALE;
+	if (!owner_has(p, o, d))
+		return VERDICT_NOT_OWNER;
+	return s == DESC_RESERVED || s == DESC_QUARANTINE ? VERDICT_NONE : VERDICT_STALE;
+}
+
+enum proto_verdict pool_commit(struct pool *p, struct pool_owner *o, uint32_t desc, uint64_t gen,
+			       uint32_t crc, uint64_t now)
+{
+	enum proto_verdict v = check(p, o, desc, gen);
+	struct block_key key;
+	uint32_t parent;
+
+	if (v)
+		return v;
+	if (block_state(p, desc) == DESC_QUARANTINE)
+		return VERDICT_STALE;
+	parent = block_parent(p, desc);
+	if (parent != DESC_NONE && block_state(p, parent) != DESC_COMMITTED)
+		return VERDICT_NO_PARENT;
+	key = desc_key(&p->control, desc);
+	desc_commit(&p->control, desc, TIER_HOST, crc);
+	index_publish(&p->index, p->block[desc].bucket, &key, desc, gen);
+	block_extent(p, desc)->busy--;
+	block_count(p, desc, DESC_RESERVED, DESC_COMMITTED);
+	owner_discharge(p, o, desc);
+	owner_cached(p, o, desc);
+	block_touch(p, desc, now);
+	block_leaf(p, desc);
+	p->count.published++;
+	p->woken = 1;
+	return VERDICT_COMMITTED;
+}
+
+/* The reservation is over, its key free; d is loose. */
+static void unreserve(struct pool *p, uint32_t d)
+{
+	index_unclaim(&p->index, p->block[d].bucket);
+	keymap_remove(&p->keymap, d);
+	p->woken = 1;
+}
+
+static int abort_one(struct pool *p, uint32_t d, void *owner)
+{
+	unreserve(p, d);
+	owner_discharge(p, owner, d);
+	desc_free(&p->control, d);
+	block_release(p, d, DESC_RESERVED, 0);
+	return 0;
+}
+
+enum proto_verdict pool_abort(struct pool *p, struct pool_owner *o, uint32_t desc, uint64_t gen)
+{
+	enum proto_verdict v = check(p, o, desc, gen);
+	uint32_t parent;
+
+	if (v)
+		return v;
+	if (block_state(p, desc) == DESC_QUARANTINE) {
+		reserve_unquarantine(p, desc, 0);
+		return VERDICT_FREED;
+	}
+	parent = block_parent(p, desc);
+	block_prune(p, desc, abort_one, o);
+	block_leaf(p, parent);
+	return VERDICT_FREED;
+}
+
+void reserve_void(struct pool *p, uint32_t d)
+{
+	unreserve(p, d);
+	desc_set_state(&p->control, d, DESC_QUARANTINE);
+	block_count(p, d, DESC_RESERVED, DESC_QUARANTINE);
+	owner_quarantine(p, d);
+	p->count.quarantined++;
+}
+
+static int void_one(struct pool *p, uint32_t d, void *n)
+{
+	reserve_void(p, d);
+	++*(uint32_t *)n;
+	return 0;
+}
+
+uint32_t reserve_void_tree(struct pool *p, uint32_t top)
+{
+	uint32_t parent = block_parent(p, top), n = 0;
+
+	block_prune(p, top, void_one, &n);
+	block_leaf(p, parent);
+	return n;
+}
+
+void reserve_unquarantine(struct pool *p, uint32_t d, int late)
+{
+	owner_unquarantine(p, d);
+	desc_free(&p->control, d);
+	block_release(p, d, DESC_QUARANTINE, late);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/model.h"
+#include "daemon/stats.h"
+
+/* A stale hazard word can name a block that is nobody's child any more. */
+static int has_parent(const struct pool *p, uint32_t d)
+{
+	enum desc_state s = block_state(p, d);
+
+	return s == DESC_COMMITTED || s == DESC_DOOMED || s == DESC_RESERVED;
+}
+
+/* Adds what is above d to the pins, up to what was added before. */
+static void spread(struct pool *p, uint32_t d)
+{
+	while (has_parent(p, d)) {
+		d = block_parent(p, d);
+		if (d == DESC_NONE || pinset_has(&p->pins, d))
+			return;
+		pinset_add(&p->pins, d);
+	}
+}
+
+/* Calls fn with each member: a pass over the bits, since its list holds only the first ones. */
+static void each_pin(struct pool *p, void (*fn)(struct pool *p, uint32_t d, void *arg), void *arg)
+{
+	for (uint32_t i = 0; i < (p->fresh_block + 63) / 64; i++) {
+		uint64_t bits = p->pins.bits[i];
+
+		for (; bits; bits &= bits - 1)
+			fn(p, i * 64 + (uint32_t)__builtin_ctzll(bits), arg);
+	}
+}
+
+static void spread_one(struct pool *p, uint32_t d, void *arg)
+{
+	spread(p, d);
+}
+
+struct leased {
+	const struct namespace *ns;
+	uint64_t blocks, bytes;
+};
+
+static void count_one(struct pool *p, uint32_t d, void *arg)
+{
+	struct leased *l = arg;
+	const struct namespace *ns;
+
+	if (block_state(p, d) != DESC_COMMITTED)
+		return;
+	ns = block_namespace(p, d);
+	if (l->ns && l->ns != ns)
+		return;
+	l->blocks++;
+	l->bytes += ns->stride;
+}
+
+static struct leased count_leased(struct pool *p, const struct namespace *ns)
+{
+	struct leased l = { .ns = ns };
+
+	pool_scan_pins(p);
+	each_pin(p, spread_one, NULL);
+	each_pin(p, count_one, &l);
+	return l;
+}
+
+uint64_t stats_leased(struct pool *p, const struct namespace *ns)
+{
+	return count_leased(p, ns).blocks;
+}
+
+static uint32_t count_namespaces(const struct pool *p)
+{
+	uint32_t n = 0;
+
+	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;)
+		n++;
+	return n;
+}
+
+static uint64_t count_blocks(const struct pool *p)
+{
+	uint64_t n = 0;
+
+	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;)
+		n += ns->n[DESC_COMMITTED];
+	return n;
+}
+
+void pool_get_stats(struct pool *p, struct pool_stats *ret)
+{
+	struct leased l = count_leased(p, NULL);
+	const uint64_t *b = p->bytes;
+
+	*ret = p->count;
+	ret->pool_bytes = p->cfg.pool_bytes;
+	ret->handed_bytes = (uint64_t)p->extents.n_handed << p->extents.shift;
+	ret->cached_bytes = b[DESC_COMMITTED];
+	ret->leased_bytes = l.bytes;
+	ret->writing_bytes = b[DESC_RESERVED];
+	ret->quarantined_bytes = b[DESC_QUARANTINE];
+	ret->doomed_bytes = b[DESC_DOOMED];
+	ret->free_bytes = ret->handed_bytes - b[DESC_COMMITTED] - b[DESC_RESERVED] -
+			  b[DESC_QUARANTINE] - b[DESC_DOOMED];
+	ret->blocks = count_blocks(p);
+	ret->leased_blocks = l.blocks;
+	ret->max_blocks = p->cfg.max_blocks;
+	ret->namespaces = count_namespaces(p);
+}
+
+int pool_ns_get_stats(struct pool *p, uint32_t ns, struct pool_ns_stats *ret)
+{
+	const struct namespace *x = namespace_get(p, ns);
+
+	if (!x)
+		return -ENOENT;
+	*ret = (struct pool_ns_stats){
+		.model = x->model,
+		.block_tokens = x->block_tokens,
+		.block_bytes = x->block_bytes,
+		.blocks = x->n[DESC_COMMITTED],
+		.leased_blocks = stats_leased(p, x),
+		.writing_blocks = x->n[DESC_RESERVED],
+		.extents = x->extents.n_extents,
+		.extent_bytes = ((uint64_t)x->extents.n_extents * x->extents.granules)
+				<< p->extents.shift,
+		.lookups = x->lookups,
+		.asked_tokens = x->asked_tokens,
+		.hit_tokens = x->hit_tokens,
+		.used = x->used,
+	};
+	memcpy(ret->seed, x->seed, sizeof(ret->seed));
+	return 0;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Single flight: waiting for what another client writes. */
+#include "daemon/model.h"
+
+void pool_waiter_init(struct pool_waiter *w)
+{
+	*w = (struct pool_waiter){ .ns = NS_NONE };
+	list_init(&w->link);
+}
+
+/* The block under key in that namespace, or DESC_NONE. */
+static uint32_t find(const struct pool *p, const struct namespace *ns, const struct block_key *key)
+{
+	uint32_t d = keymap_find(&p->keymap, key);
+
+	return d != DESC_NONE && block_namespace(p, d) == ns ? d : DESC_NONE;
+}
+
+/* How many keys are cached from the first on, and the block under the next one. */
+static uint32_t present(const struct pool *p, uint32_t number, const struct block_key *keys,
+			uint32_t n, uint32_t *ret_next)
+{
+	const struct namespace *ns = namespace_get(p, number);
+
+	*ret_next = DESC_NONE;
+	for (uint32_t i = 0; ns && i < n; i++) {
+		uint32_t d = find(p, ns, &keys[i]);
+
+		if (d == DESC_NONE || block_state(p, d) != DESC_COMMITTED) {
+			*ret_next = d;
+			return i;
+		}
+	}
+	return ns ? n : 0;
+}
+
+uint32_t pool_present(const struct pool *p, uint32_t ns, const struct block_key *keys, uint32_t n)
+{
+	uint32_t next;
+
+	return present(p, ns, keys, n, &next);
+}
+
+/* Returns 1 when w has to wait, and for which block is noted in it. */
+static int must_wait(const struct pool *p, struct pool_waiter *w, uint32_t *ret_present)
+{
+	uint32_t next, n = present(p, w->ns, w->keys, w->n_keys, &next);
+
+	if (next == DESC_NONE) {
+		*ret_present = n;
+		return 0;
+	}
+	w->desc = next;
+	w->gen = block_gen(p, next);
+	return 1;
+}
+
+int pool_wait(struct pool *p, struct pool_waiter *w, uint32_t *ret_present)
+{
+	if (!must_wait(p, w, ret_present))
+		return 0;
+	list_add_tail(&p->waiters, &w->link);
+	return 1;
+}
+
+void pool_wait_cancel(struct pool_waiter *w)
+{
+	list_del(&w->link);
+}
+
+static int still_reserved(const struct pool *p, const struct pool_waiter *w)
+{
+	return block_gen(p, w->desc) == w->gen && block_state(p, w->desc) == DESC_RESERVED;
+}
+
+void pool_wake(struct pool *p)
+{
+	struct pool_waiter *w, *tmp;
+
+	if (!p->woken)
+		return;
+	p->woken = 0;
+	list_for_each_safe(w, tmp, &p->waiters, link) {
+		uint32_t n;
+
+		if (still_reserved(p, w) || must_wait(p, w, &n))
+			continue;
+		list_del(&w->link);
+		p->ops->wake(p->ctx, w, n);
+	}
+}
