@@ -10,7 +10,7 @@
 #include "client/llama/describe.h"
 #include "client/llama/probe.h"
 
-#define WAIT_MS_DEFAULT	     10000
+#define WAIT_MS_DEFAULT	     30000
 #define ATTENTION_NON_CAUSAL 1
 
 #define EXPORT __attribute__((visibility("default")))
@@ -29,7 +29,8 @@ static int check_options(const struct kvpool_llama_options *o, const char **ret_
 	*ret_why = "the options were not filled by kvpool_llama_options_init()";
 	if (!o || o->size != sizeof(*o) || !o->decode_one)
 		return -EINVAL;
-	*ret_why = "the attention of the context is not causal, so a prefix has no state of its own";
+	*ret_why =
+		"the attention of the context is not causal, so a prefix has no state of its own";
 	return o->attention_type == ATTENTION_NON_CAUSAL ? -ENOTSUP : 0;
 }
 
@@ -46,7 +47,8 @@ static int make_room(struct kvpool_llama *k)
 	return kvpool_lease_new(k->pool, k->max_blocks, &k->lease);
 }
 
-static int open_namespace(struct kvpool_llama *k, const struct kvpool_llama_options *o, const char **ret_why)
+static int open_namespace(struct kvpool_llama *k, const struct kvpool_llama_options *o,
+			  const char **ret_why)
 {
 	struct description *d = malloc(sizeof(*d));
 	int r;
@@ -66,7 +68,8 @@ static int open_namespace(struct kvpool_llama *k, const struct kvpool_llama_opti
 	return r;
 }
 
-static int open_steps(struct kvpool_llama *k, const struct kvpool_llama_options *o, const char **ret_why)
+static int open_steps(struct kvpool_llama *k, const struct kvpool_llama_options *o,
+		      const char **ret_why)
 {
 	int r;
 
@@ -85,8 +88,9 @@ static int open_steps(struct kvpool_llama *k, const struct kvpool_llama_options 
 	return make_room(k);
 }
 
-EXPORT int kvpool_llama_open(struct kvpool *pool, struct llama_context *ctx, const struct kvpool_llama_options *options,
-			     struct kvpool_llama **ret, char *why, size_t n)
+EXPORT int kvpool_llama_open(struct kvpool *pool, struct llama_context *ctx,
+			     const struct kvpool_llama_options *options, struct kvpool_llama **ret,
+			     char *why, size_t n)
 {
 	struct kvpool_llama *k = calloc(1, sizeof(*k));
 	const char *reason = "no memory";

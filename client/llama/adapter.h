@@ -34,6 +34,7 @@ struct kvpool_llama {
 };
 
 /* Notes why a call has no more to give. */
-__attribute__((format(printf, 2, 3))) void adapter_why(struct kvpool_llama *k, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void adapter_why(struct kvpool_llama *k, const char *format,
+						       ...);
 
 #endif

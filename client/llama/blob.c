@@ -5,6 +5,7 @@
 #include "client/llama/blob.h"
 
 #define TYPE_MAX 255 /* more than ggml has element types */
+#define TYPE_F32 0
 
 /* Words are not aligned in a state. */
 static uint32_t word(const uint8_t *data, size_t at)
@@ -76,6 +77,14 @@ static bool read_tensors(struct reader *r, uint32_t n_cells, uint32_t format, st
 	while (s->n_tensors < 2 * s->n_layers && r->at < r->size)
 		if (!read_tensor(r, n_cells, s))
 			return false;
+	/*
+	 * No state can be read in both formats. One of format 4, read as 3, has a first row of
+	 * rot_v bytes plus 2^32 times the type of K: too long, or empty for f32. One of format 3,
+	 * read as 4, has the row size of K as rot_v and f32 as the type of K, and that is refused
+	 * here (an f32 K beside a rotated V, which nobody uses, with it).
+	 */
+	if (s->rot_v && s->tensors[0].type == TYPE_F32)
+		return false;
 	return s->n_tensors == s->n_layers || s->n_tensors == 2 * s->n_layers;
 }
 
@@ -90,7 +99,8 @@ static int read_cells(const struct reader *r, struct blob *b, const char **ret_w
 		uint32_t pos = word(r->data, at);
 
 		if (word(r->data, at + 4) != 1 || (int32_t)word(r->data, at + 8) != b->seq) {
-			*ret_why = "a cell of the KV cache belongs to other sequences than the one asked for";
+			*ret_why = "a cell of the KV cache belongs to other sequences than the one "
+				   "asked for";
 			return -ENOTSUP;
 		}
 		if (pos < low)
@@ -133,15 +143,17 @@ static int explain(const struct reader *r, uint32_t n_cells, const char **ret_wh
 
 	for (uint32_t format = 3; format <= 4; format++) {
 		t = (struct reader){r->data, r->size, head_at};
-		if (cells_look_like(r, n_cells, SHAPE_CELL_BYTES) && read_tensors(&t, n_cells, format, &s) &&
-		    t.at < t.size) {
-			*ret_why = "the state has more parts than a KV cache (a sliding window or a recurrent state)";
+		if (cells_look_like(r, n_cells, SHAPE_CELL_BYTES) &&
+		    read_tensors(&t, n_cells, format, &s) && t.at < t.size) {
+			*ret_why = "the state has more parts than a KV cache (a sliding window or "
+				   "a recurrent state)";
 			return -ENOTSUP;
 		}
 		t = (struct reader){r->data, r->size, SHAPE_CELLS_AT + (size_t)ext_bytes * n_cells};
-		if (cells_look_like(r, n_cells, ext_bytes) && read_tensors(&t, n_cells, format, &s) &&
-		    t.at == t.size) {
-			*ret_why = "the cells carry more than a position (M-RoPE or an n-gram embedding)";
+		if (cells_look_like(r, n_cells, ext_bytes) &&
+		    read_tensors(&t, n_cells, format, &s) && t.at == t.size) {
+			*ret_why = "the cells carry more than a position (M-RoPE or an n-gram "
+				   "embedding)";
 			return -ENOTSUP;
 		}
 	}
@@ -162,41 +174,44 @@ static int read_start(const struct reader *r, struct blob *b, const char **ret_w
 		return -EINVAL;
 	}
 	if (word(r->data, 8) != 1) {
-		*ret_why = "the KV cache is not unified (kv_unified is off and there is more than one sequence)";
+		*ret_why = "the KV cache is not unified (kv_unified is off and there is more than "
+			   "one sequence)";
 		return -ENOTSUP;
 	}
 	b->data = r->data;
 	b->seq = (int32_t)word(r->data, 4);
 	b->n_cells = word(r->data, 12);
 	if (!b->n_cells && r->size > SHAPE_CELLS_AT) {
-		*ret_why = "the state has more parts than a KV cache (a sliding window or a recurrent state)";
+		*ret_why = "the state has more parts than a KV cache (a sliding window or a "
+			   "recurrent state)";
 		return -ENOTSUP;
 	}
 	*ret_why = "the sequence is empty";
 	return b->n_cells ? 0 : -ENODATA;
 }
 
+/* The format that explains all bytes. */
+static bool read_shape(struct reader *r, uint32_t n_cells, struct shape *s)
+{
+	for (uint32_t format = 3; format <= 4; format++) {
+		r->at = shape_head_at(n_cells);
+		if (read_tensors(r, n_cells, format, s) && r->at == r->size)
+			return true;
+	}
+	return false;
+}
+
 int blob_parse(const void *data, size_t size, struct blob *ret_blob, const char **ret_why)
 {
 	struct reader r = {data, size, 0};
 	struct blob b;
-	int found = 0, err;
+	int err;
 
 	err = read_start(&r, &b, ret_why);
 	if (err < 0)
 		return err;
-	if (b.n_cells > (size - SHAPE_CELLS_AT) / SHAPE_CELL_BYTES)
-		return explain(&r, b.n_cells, ret_why);
-	for (uint32_t format = 3; format <= 4; format++) {
-		struct shape s;
-
-		r.at = shape_head_at(b.n_cells);
-		if (!read_tensors(&r, b.n_cells, format, &s) || r.at != size)
-			continue;
-		b.shape = s;
-		found++;
-	}
-	if (found != 1)
+	if (b.n_cells > (size - SHAPE_CELLS_AT) / SHAPE_CELL_BYTES ||
+	    !read_shape(&r, b.n_cells, &b.shape))
 		return explain(&r, b.n_cells, ret_why);
 	err = read_cells(&r, &b, ret_why);
 	if (err < 0)
@@ -219,7 +234,8 @@ int blob_order(const struct blob *b, uint32_t *order)
 }
 
 /* Rows of n cells, from cell k on in order of position. */
-static void gather(uint8_t *dst, const uint8_t *rows, uint32_t row, const uint32_t *order, uint32_t k, uint32_t n)
+static void gather(uint8_t *dst, const uint8_t *rows, uint32_t row, const uint32_t *order,
+		   uint32_t k, uint32_t n)
 {
 	if (!order) {
 		memcpy(dst, rows + (uint64_t)k * row, (uint64_t)n * row);
@@ -235,8 +251,9 @@ void blob_cut(const struct blob *b, const uint32_t *order, uint32_t pos, uint32_
 
 	shape_write_frame(s, pos, n, 0, dst);
 	for (uint32_t t = 0; t < s->n_tensors; t++)
-		gather((uint8_t *)dst + shape_rows_at(s, t, n), b->data + shape_rows_at(s, t, b->n_cells),
-		       s->tensors[t].row, order, pos - b->first, n);
+		gather((uint8_t *)dst + shape_rows_at(s, t, n),
+		       b->data + shape_rows_at(s, t, b->n_cells), s->tensors[t].row, order,
+		       pos - b->first, n);
 }
 
 static bool cells_are(const uint8_t *data, uint32_t pos, uint32_t n)
@@ -255,7 +272,8 @@ static bool tensors_are(const struct shape *s, const uint8_t *data, uint32_t n)
 	for (uint32_t t = 0; t < s->n_tensors; t++) {
 		uint64_t at = shape_rows_at(s, t, n) - SHAPE_TENSOR_BYTES;
 
-		if (word(data, at) != (uint32_t)s->tensors[t].type || word64(data, at + 4) != s->tensors[t].row)
+		if (word(data, at) != (uint32_t)s->tensors[t].type ||
+		    word64(data, at + 4) != s->tensors[t].row)
 			return false;
 	}
 	return true;
@@ -267,17 +285,19 @@ int blob_check_image(const struct shape *s, const void *data, size_t size, uint3
 
 	if (size != shape_state_bytes(s, n))
 		return -EINVAL;
-	if (word(data, 0) != SHAPE_MAGIC || word(data, 4) != 0 || word(data, 8) != 1 || word(data, 12) != n)
+	if (word(data, 0) != SHAPE_MAGIC || word(data, 4) != 0 || word(data, 8) != 1 ||
+	    word(data, 12) != n)
 		return -EINVAL;
 	if (word(data, head) != 0 || word(data, head + 4) != s->n_layers)
 		return -EINVAL;
-	if (s->format >= 4 && (word(data, head + 8) != s->rot_k || word(data, head + 12) != s->rot_v))
+	if (s->format >= 4 &&
+	    (word(data, head + 8) != s->rot_k || word(data, head + 12) != s->rot_v))
 		return -EINVAL;
 	return cells_are(data, pos, n) && tensors_are(s, data, n) ? 0 : -EINVAL;
 }
 
-void blob_join(const struct shape *s, const void *const *images, uint32_t n_images, uint32_t n, uint32_t first,
-	       void *dst)
+void blob_join(const struct shape *s, const void *const *images, uint32_t n_images, uint32_t n,
+	       uint32_t first, void *dst)
 {
 	uint32_t n_cells = n_images * n;
 

@@ -5,7 +5,8 @@
 
 #include "client/llama/claim.h"
 
-int claim_set(struct claim *c, struct kvpool_write *write, const struct kvpool_key *keys, size_t first)
+int claim_set(struct claim *c, struct kvpool_write *write, const struct kvpool_key *keys,
+	      size_t first)
 {
 	size_t n = kvpool_write_blocks(write);
 	struct kvpool_key *copy = malloc(n * sizeof(*copy));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What restore reserved for a sequence: the blocks of its prompt that nobody has computed yet. While it stands, others
- * who come for them wait. Publish fills it; everything else gives it back.
+ * What restore reserved for a sequence: the blocks of its prompt that nobody has computed yet.
+ * While it stands, others who come for them wait. Publish fills it; everything else gives it back.
  */
 #ifndef KVP_CLIENT_LLAMA_CLAIM_H
 #define KVP_CLIENT_LLAMA_CLAIM_H
@@ -12,13 +12,16 @@
 
 struct claim {
 	struct kvpool_write *write; /* NULL: there is no claim */
-	size_t first;		    /* number of the first block in the prompt */
-	size_t n;		    /* how many blocks */
-	struct kvpool_key *keys;    /* of these blocks */
+	size_t first; /* number of the first block in the prompt */
+	size_t n; /* how many blocks */
+	struct kvpool_key *keys; /* of these blocks */
 };
 
-/* Takes over write, also when it fails (-ENOMEM: it is freed). keys are those of the whole prompt. */
-int claim_set(struct claim *c, struct kvpool_write *write, const struct kvpool_key *keys, size_t first);
+/*
+ * Takes over write, also when it fails (-ENOMEM: it is freed). keys are those of the whole prompt.
+ */
+int claim_set(struct claim *c, struct kvpool_write *write, const struct kvpool_key *keys,
+	      size_t first);
 
 /* Gives back what was reserved and not committed. Harmless when there is none. */
 void claim_drop(struct claim *c);

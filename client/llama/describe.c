@@ -13,11 +13,11 @@
 #define KVPOOL_LLAMA_BUILD
 #include "client/llama/kvpool-llama.h"
 
-#define BLOCK_TOKENS_DEFAULT	32
-#define ROPE_FREQ_BASE_DEFAULT	10000.0 /* of a model that does not say */
-#define ROPE_SCALING_UNSET	(-1)
-#define ATTENTION_UNSET		(-1)
-#define ROTATED_HEAD_MULTIPLE	64 /* heads of other sizes are never rotated */
+#define BLOCK_TOKENS_DEFAULT   32
+#define ROPE_FREQ_BASE_DEFAULT 10000.0 /* of a model that does not say */
+#define ROPE_SCALING_UNSET     (-1)
+#define ATTENTION_UNSET	       (-1)
+#define ROTATED_HEAD_MULTIPLE  64 /* heads of other sizes are never rotated */
 
 /* Element types that a KV cache can have, by their number in ggml. */
 static const struct {
@@ -25,8 +25,15 @@ static const struct {
 	const char *name;
 	bool quantised;
 } types[] = {
-	{0, "f32", false}, {1, "f16", false}, {30, "bf16", false}, {2, "q4_0", true}, {3, "q4_1", true},
-	{6, "q5_0", true}, {7, "q5_1", true}, {8, "q8_0", true},   {20, "iq4_nl", true},
+	{0, "f32", false},
+	{1, "f16", false},
+	{30, "bf16", false},
+	{2, "q4_0", true},
+	{3, "q4_1", true},
+	{6, "q5_0", true},
+	{7, "q5_1", true},
+	{8, "q8_0", true},
+	{20, "iq4_nl", true},
 };
 
 /* The type of tensors [from, to), or "mixed"; another number is named as such. */
@@ -94,14 +101,15 @@ static void describe_model(struct description *d, const struct llama_model *mode
 	const char *slash = o->model_path ? strrchr(o->model_path, '/') : NULL;
 
 	if (llama_model_meta_val_str(model, "general.name", d->model, sizeof(d->model)) <= 0 &&
-	    llama_model_meta_val_str(model, "general.architecture", d->model, sizeof(d->model)) <= 0)
+	    llama_model_meta_val_str(model, "general.architecture", d->model, sizeof(d->model)) <=
+		    0)
 		snprintf(d->model, sizeof(d->model), "%s", slash ? slash + 1 : "unnamed");
 	d->desc.model = d->model;
 }
 
 /*
- * A text that is cut off may end within a character of several bytes, and some models carry whatever bytes in their
- * name; the descriptor takes UTF-8 only.
+ * A text that is cut off may end within a character of several bytes, and some models carry
+ * whatever bytes in their name; the descriptor takes UTF-8 only.
  */
 static void make_ascii(char *text)
 {
@@ -119,7 +127,8 @@ static uint32_t head_dim(const struct llama_model *model, const char *key)
 	return x >= 1 && x <= UINT32_MAX ? (uint32_t)x : 1;
 }
 
-static void describe_cache(struct description *d, const struct llama_model *model, const struct shape *s)
+static void describe_cache(struct description *d, const struct llama_model *model,
+			   const struct shape *s)
 {
 	struct kvpool_ns_desc *n = &d->desc;
 
@@ -130,7 +139,8 @@ static void describe_cache(struct description *d, const struct llama_model *mode
 	n->n_layers = s->n_layers;
 	n->n_kv_heads = (uint32_t)MAX(llama_model_n_head_kv(model), 1);
 	n->head_dim_k = head_dim(model, "attention.key_length");
-	n->head_dim_v = head_dim(model, "attention.value_length");
+	/* Compressed attention keeps V inside K. */
+	n->head_dim_v = s->n_tensors > s->n_layers ? head_dim(model, "attention.value_length") : 0;
 }
 
 /* Types and row sizes of all tensors in 16 digits: they may differ from layer to layer. */
@@ -141,14 +151,19 @@ static void describe_layout(struct description *d, const struct shape *s)
 
 	sha256(s->tensors, s->n_tensors * sizeof(s->tensors[0]), digest);
 	hex_encode(digest, 8, hex);
-	snprintf(d->layout, sizeof(d->layout), "state image, unified, %u K then %u V tensors, %u bytes a token, %s",
-		 (unsigned)s->n_layers, (unsigned)(s->n_tensors - s->n_layers), (unsigned)s->row_bytes, hex);
+	snprintf(d->layout, sizeof(d->layout),
+		 "state image, unified, %u K then %u V tensors, %u bytes a token, %s",
+		 (unsigned)s->n_layers, (unsigned)(s->n_tensors - s->n_layers),
+		 (unsigned)s->row_bytes, hex);
 	snprintf(d->engine, sizeof(d->engine), "llama.cpp state format %u", (unsigned)s->format);
 	d->desc.layout = d->layout;
 	d->desc.engine = d->engine;
 }
 
-/* What ggml_version() or ggml_commit() says, whichever library they are in; old ones do not have them. */
+/*
+ * What ggml_version() or ggml_commit() says, whichever library they are in; old ones do not have
+ * them.
+ */
 static const char *ask_build(const char *function)
 {
 	const char *(*f)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, function);
@@ -157,9 +172,10 @@ static const char *ask_build(const char *function)
 }
 
 /*
- * Quantised K and V are stored rotated by some versions, unless an environment variable says no. Format 4 tells so in
- * the state. Formats 2 and 3 do not, and a context that reads the one as the other computes nonsense without an
- * error: there the rule of the engine is repeated, and only equal builds share.
+ * Quantised K and V are stored rotated by some versions, unless an environment variable says no.
+ * Format 4 tells so in the state. Formats 2 and 3 do not, and a context that reads the one as the
+ * other computes nonsense without an error: there the rule of the engine is repeated, and only
+ * equal builds share.
  */
 static void describe_rotation(struct description *d, const struct shape *s)
 {
@@ -170,11 +186,14 @@ static void describe_rotation(struct description *d, const struct shape *s)
 	if (!k && !v)
 		return;
 	if (s->format >= 4)
-		snprintf(d->rotation, sizeof(d->rotation), "k %u v %u", (unsigned)s->rot_k, (unsigned)s->rot_v);
+		snprintf(d->rotation, sizeof(d->rotation), "k %u v %u", (unsigned)s->rot_k,
+			 (unsigned)s->rot_v);
 	else
 		snprintf(d->rotation, sizeof(d->rotation), "k %s v %s, ggml %s %s",
-			 k && !disabled && d->desc.head_dim_k % ROTATED_HEAD_MULTIPLE == 0 ? "yes" : "no",
-			 v && !disabled && d->desc.head_dim_v % ROTATED_HEAD_MULTIPLE == 0 ? "yes" : "no",
+			 k && !disabled && d->desc.head_dim_k % ROTATED_HEAD_MULTIPLE == 0 ? "yes"
+											   : "no",
+			 v && !disabled && d->desc.head_dim_v % ROTATED_HEAD_MULTIPLE == 0 ? "yes"
+											   : "no",
 			 ask_build("ggml_version"), ask_build("ggml_commit"));
 	make_ascii(d->rotation);
 	d->desc.rotation = d->rotation;
@@ -193,7 +212,10 @@ static void describe_rope_type(struct description *d, const struct llama_model *
 	d->desc.rope_type = d->rope_type;
 }
 
-/* Appends "name value" when the application set the parameter; the model's own value is in the weights file. */
+/*
+ * Appends "name value" when the application set the parameter; the model's own value is in the
+ * weights file.
+ */
 static void append_set(char *text, size_t n, const char *name, double value, bool set)
 {
 	size_t len = strlen(text);
@@ -202,8 +224,12 @@ static void append_set(char *text, size_t n, const char *name, double value, boo
 		snprintf(text + len, n - len, "%s%s %.9g", len ? ", " : "", name, value);
 }
 
-/* Some models have two sets of frequency factors; the engine takes the one for the size of the context. */
-static bool uses_long_factors(const struct llama_model *model, uint32_t n_ctx, const struct kvpool_llama_options *o)
+/*
+ * Some models have two sets of frequency factors; the engine takes the one for the size of the
+ * context.
+ */
+static bool uses_long_factors(const struct llama_model *model, uint32_t n_ctx,
+			      const struct kvpool_llama_options *o)
 {
 	double trained = meta_number(model, "context_length", llama_model_n_ctx_train(model));
 	double original = meta_number(model, "rope.scaling.original_context_length", trained);
@@ -219,10 +245,13 @@ static void describe_rope(struct description *d, const struct llama_model *model
 
 	describe_rope_type(d, model);
 	d->desc.rope_freq_base = o->rope_freq_base != 0 ? (double)o->rope_freq_base
-							 : meta_number(model, "rope.freq_base", ROPE_FREQ_BASE_DEFAULT);
-	d->desc.rope_freq_scale = (double)(o->rope_freq_scale != 0 ? o->rope_freq_scale
-								    : llama_model_rope_freq_scale_train(model));
-	append_set(text, n, "type", o->rope_scaling_type, o->rope_scaling_type != ROPE_SCALING_UNSET);
+							: meta_number(model, "rope.freq_base",
+								      ROPE_FREQ_BASE_DEFAULT);
+	d->desc.rope_freq_scale =
+		(double)(o->rope_freq_scale != 0 ? o->rope_freq_scale
+						 : llama_model_rope_freq_scale_train(model));
+	append_set(text, n, "type", o->rope_scaling_type,
+		   o->rope_scaling_type != ROPE_SCALING_UNSET);
 	append_set(text, n, "ext", (double)o->yarn_ext_factor, o->yarn_ext_factor >= 0);
 	append_set(text, n, "attn", (double)o->yarn_attn_factor, o->yarn_attn_factor >= 0);
 	append_set(text, n, "fast", (double)o->yarn_beta_fast, o->yarn_beta_fast >= 0);
@@ -232,7 +261,8 @@ static void describe_rope(struct description *d, const struct llama_model *model
 	d->desc.rope_scaling = text[0] ? text : NULL;
 }
 
-static int describe_extra(struct description *d, const struct kvpool_llama_options *o, const char **ret_why)
+static int describe_extra(struct description *d, const struct kvpool_llama_options *o,
+			  const char **ret_why)
 {
 	size_t n = 0;
 
@@ -251,7 +281,8 @@ static int describe_extra(struct description *d, const struct kvpool_llama_optio
 	return 0;
 }
 
-static int describe_weights(struct description *d, const struct kvpool_llama_options *o, const char **ret_why)
+static int describe_weights(struct description *d, const struct kvpool_llama_options *o,
+			    const char **ret_why)
 {
 	int r = 0;
 
@@ -269,10 +300,12 @@ static int describe_weights(struct description *d, const struct kvpool_llama_opt
 	return r;
 }
 
-int describe(struct description *d, const struct llama_model *model, uint32_t n_ctx, const struct shape *shape,
-	     const struct kvpool_llama_options *options, const char **ret_why)
+int describe(struct description *d, const struct llama_model *model, uint32_t n_ctx,
+	     const struct shape *shape, const struct kvpool_llama_options *options,
+	     const char **ret_why)
 {
-	uint32_t block_tokens = options->block_tokens ? options->block_tokens : BLOCK_TOKENS_DEFAULT;
+	uint32_t block_tokens =
+		options->block_tokens ? options->block_tokens : BLOCK_TOKENS_DEFAULT;
 	int r;
 
 	memset(d, 0, sizeof(*d));

@@ -58,7 +58,10 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Makes a folder that only the user can enter. An existing one must be the user's and closed to other writers. */
+/*
+ * Makes a folder that only the user can enter. An existing one must be the user's and closed to
+ * other writers.
+ */
 static int enter(int parent, const char *name)
 {
 	_cleanup_fd_ int fd = -1;
@@ -80,7 +83,10 @@ static int open_cache(void)
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	_cleanup_fd_ int root = -1, kvpool = -1;
 
-	/* The user's own variables must not lead a program with borrowed rights into a folder of the user's choice. */
+	/*
+	 * The user's own variables must not lead a program with borrowed rights into a folder of
+	 * the user's choice.
+	 */
 	if (geteuid() != getuid() || getegid() != getgid())
 		return -EPERM;
 	if (xdg && xdg[0] == '/') {
@@ -99,8 +105,8 @@ static int open_cache(void)
 /* What a cache entry must begin with to speak of this very state of the file. */
 static void entry_head(const struct stat *st, char *buf, size_t n)
 {
-	snprintf(buf, n, ENTRY_FORMAT, (int64_t)st->st_size, (int64_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec,
-		 (int64_t)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
+	snprintf(buf, n, ENTRY_FORMAT, (int64_t)st->st_size, (int64_t)st->st_mtim.tv_sec,
+		 st->st_mtim.tv_nsec, (int64_t)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
 }
 
 static void entry_name(const struct stat *st, char *buf, size_t n)
@@ -126,7 +132,8 @@ static int cache_lookup(int dir, const struct stat *st, uint8_t *ret)
 	text[n] = '\0';
 	entry_head(st, head, sizeof(head));
 	len = strlen(head);
-	if ((size_t)n != len + 2 * DIGEST_BYTES + 1 || memcmp(text, head, len) != 0 || text[n - 1] != '\n')
+	if ((size_t)n != len + 2 * DIGEST_BYTES + 1 || memcmp(text, head, len) != 0 ||
+	    text[n - 1] != '\n')
 		return -ENOENT;
 	text[n - 1] = '\0';
 	if (hex_decode(text + len, digest, DIGEST_BYTES) < 0)
@@ -202,7 +209,8 @@ static unsigned int count_splits(const char *path, size_t *ret_stem)
 
 	if (len < sizeof(tail) || strspn(path + at + 10, "0123456789") != 5)
 		return 0;
-	if (sscanf(path + at, "-00001-of-%5u.gguf%n", &n, &end) != 1 || path[at + (size_t)end] || !end)
+	if (sscanf(path + at, "-00001-of-%5u.gguf%n", &n, &end) != 1 || path[at + (size_t)end] ||
+	    !end)
 		return 0;
 	*ret_stem = at;
 	return n;

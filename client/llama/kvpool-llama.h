@@ -2,13 +2,14 @@
 /**
  * kvpool-llama.h - share what llama.cpp computed for a prompt between the processes of a machine.
  *
- * Include it after or instead of your llama.h: what depends on the version of llama.cpp is inline here, and so compiled
- * against the one that you use. Link libkvpool-llama, libkvpool and libllama (pkg-config: kvpool-llama).
+ * Include it after or instead of your llama.h: what depends on the version of llama.cpp is inline
+ * here, and so compiled against the one that you use. Link libkvpool-llama, libkvpool and libllama
+ * (pkg-config: kvpool-llama).
  *
  *	struct llama_context_params params = llama_context_default_params();
- *	params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;	// required: V must not be transposed
- *	params.kv_unified = true;				// required with more than one sequence
- *	params.n_seq_max = 2;					// one more than needed: blocks go without a copy
+ *	params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;	// V must not be transposed
+ *	params.kv_unified = true;	// required with more than one sequence
+ *	params.n_seq_max = 2;		// one more than needed: blocks go without a copy
  *	ctx = llama_init_from_model(model, params);
  *
  *	kvpool_connect(NULL, &pool);
@@ -16,16 +17,17 @@
  *	options.model_path = "model.gguf";
  *	kvpool_llama_open(pool, ctx, &options, &shared);
  *
- *	have = kvpool_llama_restore(shared, 0, tokens, n);	// sequence 0 now holds tokens [0, have)
- *	... llama_decode tokens [have, n) at their positions ...
+ *	have = kvpool_llama_restore(shared, 0, tokens, n);
+ *	... sequence 0 holds tokens [0, have): llama_decode tokens [have, n) at their positions ...
  *	kvpool_llama_publish(shared, 0, tokens, n);
  *
- * What is restored is, bit for bit, what the process computed that published it. Compared with decoding the same prompt
- * without a cache, the logits are those of a run that splits the prompt at the same token: llama.cpp itself does not
- * give equal bits for other batch sizes.
+ * What is restored is, bit for bit, what the process computed that published it. Compared with
+ * decoding the same prompt without a cache, the logits are those of a run that splits the prompt at
+ * the same token: llama.cpp itself does not give equal bits for other batch sizes.
  *
- * Fail-open, as kvpool.h says it: whatever goes wrong, restore answers 0 and the sequence is empty, so the program goes
- * on as if nothing had been cached. Use a handle from one thread at a time, the one that uses the context.
+ * Fail-open, as kvpool.h says it: whatever goes wrong, restore answers 0 and the sequence is empty,
+ * so the program goes on as if nothing had been cached. Use a handle from one thread at a time, the
+ * one that uses the context.
  */
 #ifndef KVPOOL_LLAMA_H
 #define KVPOOL_LLAMA_H
@@ -48,7 +50,9 @@ struct llama_context;
 struct kvpool_llama;
 
 enum kvpool_llama_flag {
-	/** Restore does not reserve what is missing: every process computes a new prompt for itself. */
+	/**
+	 * Restore does not reserve what is missing: every process computes a new prompt for itself.
+	 */
 	KVPOOL_LLAMA_NO_CLAIM = 1,
 };
 
@@ -57,22 +61,25 @@ struct kvpool_llama_options {
 	size_t size; /**< sizeof(struct kvpool_llama_options) */
 
 	/**
-	 * The file that the model was loaded from; of a split model, the first. Its whole content is part of the
-	 * identity of what is shared: SHA-256, computed once and cached. Required unless weights is set.
+	 * The file that the model was loaded from; of a split model, the first. Its whole content
+	 * is part of the identity of what is shared: SHA-256, computed once and cached. Required
+	 * unless weights is set.
 	 */
 	const char *model_path;
 	const uint8_t *weights; /**< 32 bytes, instead of the digest of model_path */
 
 	const struct kvpool_adapter *adapters; /**< LoRA adapters that are set on the context */
 	size_t n_adapters;
-	const struct kvpool_field *extra; /**< whatever else changes K or V: overrides of metadata, control vectors */
+	/** whatever else changes K or V: overrides of metadata, control vectors */
+	const struct kvpool_field *extra;
 	size_t n_extra;
 	const void *salt; /**< up to 64 bytes that separate users */
 	size_t salt_len;
 
 	uint32_t block_tokens; /**< 0: 32 */
-	uint32_t wait_ms;      /**< how long restore waits for another process that computes the same; 0: 10000 */
-	uint32_t flags;	       /**< enum kvpool_llama_flag */
+	/** how long restore waits for another process that computes the same; 0: 30000 */
+	uint32_t wait_ms;
+	uint32_t flags; /**< enum kvpool_llama_flag */
 
 	/* Set by kvpool_llama_options_init(). */
 	int32_t rope_scaling_type, attention_type;
@@ -90,7 +97,8 @@ static inline int kvpool_llama_decode_one(struct llama_context *ctx, int32_t tok
 }
 
 /** The parameters that the context was made with. */
-static inline void kvpool_llama_options_init(struct kvpool_llama_options *o, const struct llama_context_params *p)
+static inline void kvpool_llama_options_init(struct kvpool_llama_options *o,
+					     const struct llama_context_params *p)
 {
 	memset(o, 0, sizeof(*o));
 	o->size = sizeof(*o);
@@ -109,45 +117,54 @@ static inline void kvpool_llama_options_init(struct kvpool_llama_options *o, con
 #endif
 
 /**
- * Connects a context with a pool: learns the layout of its KV cache and opens the namespace of what may be shared.
+ * Connects a context with a pool: learns the layout of its KV cache and opens the namespace of what
+ * may be shared.
  *
- * Best called before the first llama_decode: when all sequences are empty it decodes one token and removes it again,
- * and the logits of the last decode are gone. The pool and the context must outlive the handle. Works without a daemon.
+ * Best called before the first llama_decode: when all sequences are empty it decodes one token and
+ * removes it again, and the logits of the last decode are gone. The pool and the context must
+ * outlive the handle. Works without a daemon.
  *
- * -ENOTSUP: this model or context cannot be cut into blocks exactly (V transposed, several KV buffers, a sliding window,
- * recurrent state, M-RoPE). -EINVAL: options. -ENOENT, -EACCES, -EBUSY...: the weights file cannot be read, or changed
- * meanwhile. -EIO: the engine did not decode. -ENOMEM. When why is not NULL it gets the reason in words (n bytes with
- * the NUL).
+ * -ENOTSUP: this model or context cannot be cut into blocks exactly (V transposed, several KV
+ * buffers, a sliding window, recurrent state, M-RoPE). -EINVAL: options. -ENOENT, -EACCES,
+ * -EBUSY...: the weights file cannot be read, or changed meanwhile. -EIO: the engine did not
+ * decode. -ENOMEM. When why is not NULL it gets the reason in words (n bytes with the NUL).
  */
-int kvpool_llama_open(struct kvpool *pool, struct llama_context *ctx, const struct kvpool_llama_options *options,
-		      struct kvpool_llama **ret, char *why, size_t n);
+int kvpool_llama_open(struct kvpool *pool, struct llama_context *ctx,
+		      const struct kvpool_llama_options *options, struct kvpool_llama **ret,
+		      char *why, size_t n);
 
 /** Gives up claims and frees. NULL is ignored. Returns NULL. */
 struct kvpool_llama *kvpool_llama_close(struct kvpool_llama *shared);
 
 /**
- * Makes the sequence hold the longest cached prefix of a prompt: whole blocks, and at most n_tokens - 1 tokens, since
- * the last one must be decoded for its logits. What the sequence held before is removed. Returns the number of tokens;
- * then decode the rest, from that position on.
+ * Makes the sequence hold the longest cached prefix of a prompt: whole blocks, and at most n_tokens
+ * - 1 tokens, since the last one must be decoded for its logits. What the sequence held before is
+ * removed. Returns the number of tokens; then decode the rest, from that position on.
  *
- * What is missing is claimed for this handle, so that a process that comes with the same prefix meanwhile waits for
- * it, at most wait_ms, instead of computing it too. A claim ends with kvpool_llama_publish() of the sequence, the next
- * restore of it, kvpool_llama_abandon(), or the close or death of the process.
+ * What is missing is claimed for this handle, so that a process that comes with the same prefix
+ * meanwhile waits for it, at most wait_ms, instead of computing it too. A claim ends with
+ * kvpool_llama_publish() of the sequence, the next restore of it, kvpool_llama_abandon(), or the
+ * close or death of the process.
  */
-size_t kvpool_llama_restore(struct kvpool_llama *shared, int32_t seq, const int32_t *tokens, size_t n_tokens);
+size_t kvpool_llama_restore(struct kvpool_llama *shared, int32_t seq, const int32_t *tokens,
+			    size_t n_tokens);
 
 /**
- * Stores the full blocks of a sequence that are not cached yet; tokens are those that it holds, from position 0 on,
- * each decoded with only those before it in view (not after a context shift). Returns how many blocks it stored; 0 when
- * all were there. The sequence is not changed. -errno as kvpool_publish, and -EINVAL: the sequence does not hold so
- * many tokens.
+ * Stores the full blocks of a sequence that are not cached yet; tokens are those that it holds,
+ * from position 0 on, each decoded with only those before it in view (not after a context shift).
+ * Returns how many blocks it stored; 0 when all were there. The sequence is not changed. -errno as
+ * kvpool_publish, and -EINVAL: the sequence does not hold so many tokens.
  */
-long kvpool_llama_publish(struct kvpool_llama *shared, int32_t seq, const int32_t *tokens, size_t n_tokens);
+long kvpool_llama_publish(struct kvpool_llama *shared, int32_t seq, const int32_t *tokens,
+			  size_t n_tokens);
 
 /** Gives up what restore claimed for a sequence, when its prompt will not be computed after all. */
 void kvpool_llama_abandon(struct kvpool_llama *shared, int32_t seq);
 
-/** Why the last restore has no more tokens, or why the last call failed, in words. Like kvpool_error(). */
+/**
+ * Why the last restore has no more tokens, or why the last call failed, in words. Like
+ * kvpool_error().
+ */
 size_t kvpool_llama_why(const struct kvpool_llama *shared, char *buf, size_t n);
 
 /** The namespace that the context shares in; it belongs to the handle. */

@@ -12,13 +12,16 @@
 int probe_model(const struct llama_model *model, const char **ret_why)
 {
 	if (llama_model_is_recurrent(model) || llama_model_is_hybrid(model))
-		*ret_why = "the model has a recurrent state, which exists only at the last position";
+		*ret_why =
+			"the model has a recurrent state, which exists only at the last position";
 	else if (llama_model_n_swa(model) > 0)
 		*ret_why = "the model has a sliding window, which holds only the last positions";
-	else if (llama_model_rope_type(model) & ENGINE_ROPE_MROPE && llama_model_rope_type(model) > 0)
+	else if (llama_model_rope_type(model) & ENGINE_ROPE_MROPE &&
+		 llama_model_rope_type(model) > 0)
 		*ret_why = "the model has positions of more than one dimension (M-RoPE)";
 	else if (llama_model_has_encoder(model) || llama_model_is_diffusion(model))
-		*ret_why = "the model looks at later tokens too, so a prefix has no state of its own";
+		*ret_why =
+			"the model looks at later tokens too, so a prefix has no state of its own";
 	else
 		return 0;
 	return -ENOTSUP;
@@ -33,7 +36,8 @@ static int32_t find_used(struct llama_context *ctx, struct llama_memory_i *mem)
 	return -1;
 }
 
-static int parse_sequence(struct llama_context *ctx, int32_t id, struct shape *ret_shape, const char **ret_why)
+static int parse_sequence(struct llama_context *ctx, int32_t id, struct shape *ret_shape,
+			  const char **ret_why)
 {
 	_cleanup_free_ void *data = NULL;
 	struct blob b;
@@ -52,8 +56,8 @@ static int parse_sequence(struct llama_context *ctx, int32_t id, struct shape *r
 }
 
 /*
- * An empty sequence already shows whether there is one unified cache. Other caches are not decoded into for nothing,
- * and copying between their buffers could end the process.
+ * An empty sequence already shows whether there is one unified cache. Other caches are not decoded
+ * into for nothing, and copying between their buffers could end the process.
  */
 static int check_empty(struct llama_context *ctx, int32_t id, const char **ret_why)
 {
@@ -64,7 +68,8 @@ static int check_empty(struct llama_context *ctx, int32_t id, const char **ret_w
 }
 
 /* A long sequence is not read as a whole when its first token can be had alone. */
-static int parse_used(struct llama_context *ctx, int32_t id, struct shape *ret_shape, const char **ret_why)
+static int parse_used(struct llama_context *ctx, int32_t id, struct shape *ret_shape,
+		      const char **ret_why)
 {
 	struct sequence q;
 	int32_t first;
@@ -83,7 +88,8 @@ static int parse_used(struct llama_context *ctx, int32_t id, struct shape *ret_s
 	return r;
 }
 
-int probe_shape(struct llama_context *ctx, probe_decode_fn decode, struct shape *ret_shape, const char **ret_why)
+int probe_shape(struct llama_context *ctx, probe_decode_fn decode, struct shape *ret_shape,
+		const char **ret_why)
 {
 	struct llama_memory_i *mem = llama_get_memory(ctx);
 	int r;

@@ -7,8 +7,12 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Fills the granted blocks of a write, whose first block is block first of the prompt, and makes them visible. */
-static long store(struct kvpool_llama *k, struct sequence *q, struct kvpool_write *write, size_t first)
+/*
+ * Fills the granted blocks of a write, whose first block is block first of the prompt, and makes
+ * them visible.
+ */
+static long store(struct kvpool_llama *k, struct sequence *q, struct kvpool_write *write,
+		  size_t first)
 {
 	size_t n = kvpool_write_blocks(write), from = 0, to;
 	const char *why;
@@ -42,7 +46,10 @@ static long store_claim(struct kvpool_llama *k, struct sequence *q, struct claim
 	return stored;
 }
 
-/* Stores what follows the blocks that are cached already. They stay held, so that none of them can go meanwhile. */
+/*
+ * Stores what follows the blocks that are cached already. They stay held, so that none of them can
+ * go meanwhile.
+ */
 static long store_rest(struct kvpool_llama *k, struct sequence *q, size_t n_keys)
 {
 	struct kvpool_write *write;
@@ -55,7 +62,8 @@ static long store_rest(struct kvpool_llama *k, struct sequence *q, size_t n_keys
 		kvpool_release(k->lease);
 		return 0;
 	}
-	stored = kvpool_reserve_keys(k->ns, have ? &k->keys[have - 1] : NULL, k->keys + have, n_keys - have, &write);
+	stored = kvpool_reserve_keys(k->ns, have ? &k->keys[have - 1] : NULL, k->keys + have,
+				     n_keys - have, &write);
 	if (stored >= 0) {
 		stored = store(k, q, write, have);
 		kvpool_write_free(write);
@@ -66,7 +74,8 @@ static long store_rest(struct kvpool_llama *k, struct sequence *q, size_t n_keys
 	return stored;
 }
 
-EXPORT long kvpool_llama_publish(struct kvpool_llama *k, int32_t seq, const int32_t *tokens, size_t n_tokens)
+EXPORT long kvpool_llama_publish(struct kvpool_llama *k, int32_t seq, const int32_t *tokens,
+				 size_t n_tokens)
 {
 	uint64_t start = clock_ns();
 	struct sequence q;
@@ -85,5 +94,8 @@ EXPORT long kvpool_llama_publish(struct kvpool_llama *k, int32_t seq, const int3
 	k->stats.published_blocks += (claimed > 0 ? claimed : 0) + (rest > 0 ? rest : 0);
 	k->stats.publish_engine_ns += q.engine_ns;
 	k->stats.publish_ns += clock_ns() - start;
-	return claimed < 0 ? claimed : rest < 0 && !claimed ? rest : claimed + (rest > 0 ? rest : 0);
+	if (claimed < 0)
+		return claimed;
+	/* What was stored counts, also when there is no room for more. */
+	return rest < 0 && claimed ? claimed : claimed + rest;
 }

@@ -19,7 +19,9 @@ struct search {
 	int32_t seq;
 };
 
-/* True when a claim of this very handle has the block: waiting for it would be waiting for oneself. */
+/*
+ * True when a claim of this very handle has the block: waiting for it would be waiting for oneself.
+ */
 static bool is_own(const struct kvpool_llama *k, size_t block)
 {
 	for (uint32_t i = 0; i < k->n_claims; i++)
@@ -28,7 +30,9 @@ static bool is_own(const struct kvpool_llama *k, size_t block)
 	return false;
 }
 
-/* Waits for the program that writes the block after the lease. True when there is more to find now. */
+/*
+ * Waits for the program that writes the block after the lease. True when there is more to find now.
+ */
 static bool wait_for_writer(struct kvpool_llama *k, const struct search *s)
 {
 	size_t have = kvpool_lease_blocks(k->lease);
@@ -41,7 +45,8 @@ static bool wait_for_writer(struct kvpool_llama *k, const struct search *s)
 	}
 	if (start >= s->deadline)
 		return false;
-	r = kvpool_wait(k->ns, s->tokens, s->n_tokens, have, (unsigned)((s->deadline - start) / NSEC_PER_MSEC + 1));
+	r = kvpool_wait(k->ns, s->tokens, s->n_tokens, have,
+			(unsigned)((s->deadline - start) / NSEC_PER_MSEC + 1));
 	k->stats.waits++;
 	k->stats.wait_ns += clock_ns() - start;
 	if (r < 0)
@@ -50,7 +55,10 @@ static bool wait_for_writer(struct kvpool_llama *k, const struct search *s)
 	return r >= 0;
 }
 
-/* Reserves what follows the lease. True when it is worth to look again: others have stored it, or are about to. */
+/*
+ * Reserves what follows the lease. True when it is worth to look again: others have stored it, or
+ * are about to.
+ */
 static bool claim_rest(struct kvpool_llama *k, const struct search *s)
 {
 	size_t have = kvpool_lease_blocks(k->lease);
@@ -58,11 +66,11 @@ static bool claim_rest(struct kvpool_llama *k, const struct search *s)
 	enum kvpool_verdict first;
 	int granted;
 
-	granted = kvpool_reserve_keys(k->ns, have ? &k->keys[have - 1] : NULL, k->keys + have, s->n_keys - have,
-				      &write);
+	granted = kvpool_reserve_keys(k->ns, have ? &k->keys[have - 1] : NULL, k->keys + have,
+				      s->n_keys - have, &write);
 	if (granted < 0) {
-		adapter_why(k, "%s; not claimed: %s", kvpool_reason_name(kvpool_lease_reason(k->lease)),
-			    strerror(-granted));
+		adapter_why(k, "%s; not claimed: %s",
+			    kvpool_reason_name(kvpool_lease_reason(k->lease)), strerror(-granted));
 		return false;
 	}
 	first = kvpool_write_verdict(write, 0);
@@ -75,7 +83,10 @@ static bool claim_rest(struct kvpool_llama *k, const struct search *s)
 	return first == KVPOOL_PRESENT;
 }
 
-/* Leaves in the lease the longest prefix that is there, or gets there while another program is writing it. */
+/*
+ * Leaves in the lease the longest prefix that is there, or gets there while another program is
+ * writing it.
+ */
 static void find(struct kvpool_llama *k, const struct search *s)
 {
 	size_t usable = kvpool_usable_tokens(s->n_tokens, k->block_tokens);
@@ -84,7 +95,8 @@ static void find(struct kvpool_llama *k, const struct search *s)
 	if (k->flags & KVPOOL_LLAMA_NO_CLAIM)
 		return;
 	for (int round = 0; round < ROUNDS_MAX; round++) {
-		if (kvpool_lease_tokens(k->lease) >= usable || kvpool_lease_blocks(k->lease) >= s->n_keys)
+		if (kvpool_lease_tokens(k->lease) >= usable ||
+		    kvpool_lease_blocks(k->lease) >= s->n_keys)
 			return;
 		if (!claim_rest(k, s))
 			return;
@@ -108,7 +120,8 @@ static int load(struct kvpool_llama *k, struct sequence *q)
 	if (r == -EBADMSG)
 		adapter_why(k, "a cached block is not what its namespace says");
 	else if (r < 0)
-		adapter_why(k, "the engine did not take %zu tokens: its KV cache has no room, or %s",
+		adapter_why(k,
+			    "the engine did not take %zu tokens: its KV cache has no room, or %s",
 			    kvpool_lease_tokens(k->lease), strerror(-r));
 	return r;
 }
@@ -131,7 +144,8 @@ static size_t restore(struct kvpool_llama *k, struct sequence *q, const struct s
 	return tokens;
 }
 
-EXPORT size_t kvpool_llama_restore(struct kvpool_llama *k, int32_t seq, const int32_t *tokens, size_t n_tokens)
+EXPORT size_t kvpool_llama_restore(struct kvpool_llama *k, int32_t seq, const int32_t *tokens,
+				   size_t n_tokens)
 {
 	uint64_t start = clock_ns();
 	struct search s = {

@@ -11,8 +11,9 @@
 #include "client/llama/sequence.h"
 
 /*
- * The engine's walk over its cells costs about as much per cell as copying so many bytes: an image of at least that
- * many bytes per cell goes to the engine as it is, smaller ones are joined up to a buffer that stays in a cache.
+ * The engine's walk over its cells costs about as much per cell as copying so many bytes: an image
+ * of at least that many bytes per cell goes to the engine as it is, smaller ones are joined up to a
+ * buffer that stays in a cache.
  */
 #define BYTES_PER_CELL 16u
 #define JOINED_BYTES   MIB(4)
@@ -51,8 +52,8 @@ static int32_t find_scratch(struct llama_context *ctx, struct llama_memory_i *me
 	return -1;
 }
 
-int sequence_init(struct sequence *q, struct llama_context *ctx, const struct shape *shape, uint32_t block_tokens,
-		  int32_t id)
+int sequence_init(struct sequence *q, struct llama_context *ctx, const struct shape *shape,
+		  uint32_t block_tokens, int32_t id)
 {
 	struct llama_memory_i *mem = llama_get_memory(ctx);
 
@@ -104,18 +105,22 @@ static uint32_t step_blocks(const struct sequence *q, uint32_t n)
 	return (uint32_t)MIN(JOINED_BYTES / image, n);
 }
 
-static int check_images(const struct sequence *q, const void *const *images, uint32_t first, uint32_t n)
+static int check_images(const struct sequence *q, const void *const *images, uint32_t first,
+			uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		int r = blob_check_image(q->shape, images[i], state_bytes(q, 1), (first + i) * q->block_tokens,
-					 q->block_tokens);
+		int r = blob_check_image(q->shape, images[i], state_bytes(q, 1),
+					 (first + i) * q->block_tokens, q->block_tokens);
 		if (r < 0)
 			return -EBADMSG;
 	}
 	return 0;
 }
 
-/* Gives the engine a state; with a scratch sequence it is appended, otherwise it is all that the sequence holds. */
+/*
+ * Gives the engine a state; with a scratch sequence it is appended, otherwise it is all that the
+ * sequence holds.
+ */
 static int feed(struct sequence *q, const void *state, size_t size)
 {
 	int32_t to = q->scratch >= 0 ? q->scratch : q->id;
@@ -145,7 +150,8 @@ static int load_steps(struct sequence *q, const void *const *images, uint32_t n)
 		if (r < 0)
 			return r;
 		if (buf.data)
-			blob_join(q->shape, images + i, k, q->block_tokens, i * q->block_tokens, buf.data);
+			blob_join(q->shape, images + i, k, q->block_tokens, i * q->block_tokens,
+				  buf.data);
 		r = feed(q, buf.data ? buf.data : images[i], state_bytes(q, k));
 	}
 	/* A device may still be reading from the images. */
@@ -202,7 +208,10 @@ static size_t read_whole(struct sequence *q, uint8_t *dst, size_t size)
 	return n;
 }
 
-/* The engine writes the image itself. Its cells may lie in another order than their positions: then this fails. */
+/*
+ * The engine writes the image itself. Its cells may lie in another order than their positions: then
+ * this fails.
+ */
 static int save_direct(struct sequence *q, uint32_t block, uint8_t *dst)
 {
 	uint32_t n = q->block_tokens;
@@ -215,8 +224,8 @@ static int save_direct(struct sequence *q, uint32_t block, uint8_t *dst)
 }
 
 /* Cuts n blocks, from block first on, out of a state that holds them. */
-static int cut(struct sequence *q, const struct buffer *state, uint32_t first, uint32_t n, void *const *dst,
-	       const char **ret_why)
+static int cut(struct sequence *q, const struct buffer *state, uint32_t first, uint32_t n,
+	       void *const *dst, const char **ret_why)
 {
 	_cleanup_free_ uint32_t *order = NULL;
 	struct blob b;
@@ -239,7 +248,8 @@ static int cut(struct sequence *q, const struct buffer *state, uint32_t first, u
 	return 0;
 }
 
-static int save_buffered(struct sequence *q, uint32_t first, uint32_t n, void *const *dst, const char **ret_why)
+static int save_buffered(struct sequence *q, uint32_t first, uint32_t n, void *const *dst,
+			 const char **ret_why)
 {
 	_cleanup_buffer_ struct buffer buf = {0};
 	size_t size = q->scratch >= 0 ? state_bytes(q, n) : llama_state_seq_get_size(q->ctx, q->id);
@@ -251,14 +261,16 @@ static int save_buffered(struct sequence *q, uint32_t first, uint32_t n, void *c
 	if (r < 0)
 		return r;
 	if (q->scratch >= 0)
-		got = read_range(q, first * q->block_tokens, (first + n) * q->block_tokens, buf.data, size);
+		got = read_range(q, first * q->block_tokens, (first + n) * q->block_tokens,
+				 buf.data, size);
 	else
 		got = read_whole(q, buf.data, size);
 	*ret_why = "the engine did not give the state of the sequence";
 	return got == size ? cut(q, &buf, first, n, dst, ret_why) : -EIO;
 }
 
-int sequence_save(struct sequence *q, uint32_t first, uint32_t n, void *const *dst, const char **ret_why)
+int sequence_save(struct sequence *q, uint32_t first, uint32_t n, void *const *dst,
+		  const char **ret_why)
 {
 	uint32_t step = step_blocks(q, n);
 	int r = 0;

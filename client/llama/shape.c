@@ -65,7 +65,8 @@ static void write_tensor_head(const struct shape_tensor *t, uint8_t *rows)
 	put(put(rows - SHAPE_TENSOR_BYTES, &t->type, sizeof(t->type)), &row, sizeof(row));
 }
 
-void shape_write_frame(const struct shape *s, uint32_t first, uint32_t n_cells, int32_t seq, void *dst)
+void shape_write_frame(const struct shape *s, uint32_t first, uint32_t n_cells, int32_t seq,
+		       void *dst)
 {
 	uint8_t *at = dst;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shape of the state of one llama.cpp sequence: which tensors it has, and therefore where each byte of it lies.
+ * The shape of the state of one llama.cpp sequence: which tensors it has, and therefore where each
+ * byte of it lies.
  *
  * llama_state_seq_get_data writes, for a unified KV cache whose V is not transposed:
  *
@@ -12,12 +13,13 @@
  *	per tensor, K of each layer, then V of each layer (or no V at all):
  *		i32 type, u64 bytes of a row, then one row per cell
  *
- * A row holds all heads of one token, so a run of tokens is a run of rows in every tensor, whatever the type. Formats 2
- * and 3 are the same for such a cache. Everything between the rows ("the frame") follows from the shape, the number of
- * cells, the first position and the sequence.
+ * A row holds all heads of one token, so a run of tokens is a run of rows in every tensor, whatever
+ * the type. Formats 2 and 3 are the same for such a cache. Everything between the rows ("the
+ * frame") follows from the shape, the number of cells, the first position and the sequence.
  *
- * A block of the pool is the state that the engine itself would write for a sequence 0 that holds only the tokens of
- * that block, at their positions ("an image"). So an image can be handed to the engine as it lies in shared memory.
+ * A block of the pool is the state that the engine itself would write for a sequence 0 that holds
+ * only the tokens of that block, at their positions ("an image"). So an image can be handed to the
+ * engine as it lies in shared memory.
  */
 #ifndef KVP_CLIENT_LLAMA_SHAPE_H
 #define KVP_CLIENT_LLAMA_SHAPE_H
@@ -64,7 +66,11 @@ uint32_t shape_head_bytes(const struct shape *s);
 
 bool shape_equal(const struct shape *a, const struct shape *b);
 
-/* Writes the frame of a state of sequence seq with n_cells cells at first, first + 1, ...; the rows stay as they are. */
-void shape_write_frame(const struct shape *s, uint32_t first, uint32_t n_cells, int32_t seq, void *dst);
+/*
+ * Writes the frame of a state of sequence seq with n_cells cells at first, first + 1, ...; the rows
+ * stay as they are.
+ */
+void shape_write_frame(const struct shape *s, uint32_t first, uint32_t n_cells, int32_t seq,
+		       void *dst);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiled, never run: a declaration in engine.h that differs from the one of the real llama.h is an error here. */
+/*
+ * Compiled, never run: a declaration in engine.h that differs from the one of the real llama.h is
+ * an error here.
+ */
 #include <ggml.h>
 #include <llama.h>
 

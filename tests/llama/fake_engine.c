@@ -131,7 +131,7 @@ uint32_t fake_used_cells(const struct llama_context *ctx)
 }
 
 /*
- * ---------------------------------------------------------------------------------------------------------------
+ * ------------------------------------------------------------------------------------------
  * The functions of libllama
  */
 
@@ -214,7 +214,8 @@ bool llama_model_is_diffusion(const struct llama_model *model)
 	return model->diffusion;
 }
 
-int32_t llama_model_meta_val_str(const struct llama_model *model, const char *key, char *buf, size_t size)
+int32_t llama_model_meta_val_str(const struct llama_model *model, const char *key, char *buf,
+				 size_t size)
 {
 	for (unsigned int i = 0; i < FAKE_META && model->meta[i].key; i++)
 		if (!strcmp(model->meta[i].key, key))
@@ -232,7 +233,8 @@ bool llama_memory_seq_rm(struct llama_memory_i *mem, int32_t seq, int32_t p0, in
 	return true;
 }
 
-void llama_memory_seq_cp(struct llama_memory_i *mem, int32_t from, int32_t to, int32_t p0, int32_t p1)
+void llama_memory_seq_cp(struct llama_memory_i *mem, int32_t from, int32_t to, int32_t p0,
+			 int32_t p1)
 {
 	for (uint32_t i = 0; i < FAKE_CELLS; i++) {
 		struct fake_cell *c = &mem->cells[i];
@@ -316,7 +318,8 @@ size_t llama_state_seq_get_data(struct llama_context *ctx, uint8_t *dst, size_t 
 }
 
 /* Takes the rows of one cell out of a state whose frame was found to be the expected one. */
-static void take_cell(struct llama_context *ctx, const uint8_t *rows, uint32_t n, uint32_t i, struct fake_cell *c)
+static void take_cell(struct llama_context *ctx, const uint8_t *rows, uint32_t n, uint32_t i,
+		      struct fake_cell *c)
 {
 	uint8_t *to = c->rows;
 
@@ -349,7 +352,8 @@ static bool take_state(struct llama_context *ctx, const uint8_t *src, size_t siz
 	return true;
 }
 
-size_t llama_state_seq_set_data(struct llama_context *ctx, const uint8_t *src, size_t size, int32_t seq)
+size_t llama_state_seq_set_data(struct llama_context *ctx, const uint8_t *src, size_t size,
+				int32_t seq)
 {
 	ctx->sets++;
 	ctx->largest = MAX(ctx->largest, size);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A made-up libllama for tests: a context with a few sequences over one array of cells, states of the format that
- * tests/llama/state.c makes, and knobs for everything that an engine may do wrong. Tests link it instead of libllama.
+ * A made-up libllama for tests: a context with a few sequences over one array of cells, states of
+ * the format that tests/llama/state.c makes, and knobs for everything that an engine may do wrong.
+ * Tests link it instead of libllama.
  */
 #ifndef KVP_TESTS_LLAMA_FAKE_ENGINE_H
 #define KVP_TESTS_LLAMA_FAKE_ENGINE_H
@@ -35,14 +36,15 @@ struct llama_model {
 struct llama_context {
 	struct llama_model model;
 	struct llama_memory_i mem;
-	struct state_spec spec; /* of the states that it writes; n_cells, first, order and seq are not used */
+	/* Of the states that it writes; n_cells, first, order and seq are not used. */
+	struct state_spec spec;
 	uint32_t n_ctx, n_seq_max;
-	bool scatter;	       /* takes free cells from the end: positions run against cells */
+	bool scatter; /* takes free cells from the end: positions run against cells */
 
 	/* Faults. */
-	int set_fails_at;      /* the how-manieth set_data fails; 0: none */
-	bool set_forgets;      /* set_data says that it took all, and leaves the sequence empty */
-	bool set_drops_first;  /* the same, but only the first cell is missing */
+	int set_fails_at; /* the how-manieth set_data fails; 0: none */
+	bool set_forgets; /* set_data says that it took all, and leaves the sequence empty */
+	bool set_drops_first; /* the same, but only the first cell is missing */
 	bool get_fails;
 	bool decode_fails;
 
@@ -55,13 +57,18 @@ struct llama_context {
 struct llama_context *fake_new(uint32_t format, uint32_t n_ctx, uint32_t n_seq_max);
 void fake_free(struct llama_context *ctx);
 
-/* Computes n tokens of a sequence, at its end. Rows depend on the position and the salt of the spec. */
+/*
+ * Computes n tokens of a sequence, at its end. Rows depend on the position and the salt of the
+ * spec.
+ */
 int fake_decode(struct llama_context *ctx, int32_t seq, uint32_t n);
 
 /* What probe_shape calls. */
 int fake_decode_one(struct llama_context *ctx, int32_t token);
 
-/* Succeeds when the sequence holds exactly the positions [0, n) with the rows that decoding gives. */
+/*
+ * Succeeds when the sequence holds exactly the positions [0, n) with the rows that decoding gives.
+ */
 bool fake_holds(struct llama_context *ctx, int32_t seq, uint32_t n);
 
 uint32_t fake_used_cells(const struct llama_context *ctx);

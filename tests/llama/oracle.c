@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The oracle on a real engine and a real model: what one process cut into blocks, another one joins and goes on from,
- * bit for bit as if it had computed it itself.
+ * The oracle on a real engine and a real model: what one process cut into blocks, another one joins
+ * and goes on from, bit for bit as if it had computed it itself.
  *
- *	oracle publish MODEL TYPE TEXT FILE SEQUENCES	writes the blocks of a prompt of TOKENS tokens
- *	oracle consume MODEL TYPE TEXT FILE WRONG	compares with a run that computes all, split at the same token
+ *	oracle publish MODEL TYPE TEXT FILE SEQUENCES	writes the blocks of a prompt
+ *	oracle consume MODEL TYPE TEXT FILE WRONG	compares with a run that computes all
  *	oracle refuse MODEL f16 TEXT - -		contexts that cannot be cut
  *
- * Only bits count. Tokens do not: with one wrong block among 62 a real model still wrote the 48 right ones. Neither does
- * a tolerance: another batch size changes the logits as much as a wrong block does.
+ * Only bits count. Tokens do not: with one wrong block among 62 a real model still wrote the 48
+ * right ones. Neither does a tolerance: another batch size changes the logits as much as a wrong
+ * block does.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,17 +20,17 @@
 #include "client/llama/probe.h"
 #include "client/llama/sequence.h"
 
-#define BLOCK  8u /* small, so that a context of modest size makes them be joined */
-#define BLOCKS 36u
-#define TOKENS (BLOCKS * BLOCK + 12) /* the last ones are computed by the consumer */
+#define BLOCK	 8u /* small, so that a context of modest size makes them be joined */
+#define BLOCKS	 36u
+#define TOKENS	 (BLOCKS * BLOCK + 12) /* the last ones are computed by the consumer */
 #define TEXT_MAX (1 << 16)
 
-#define need(what)                                                                     \
-	do {                                                                           \
-		if (!(what)) {                                                         \
-			fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #what); \
-			exit(1);                                                       \
-		}                                                                      \
+#define need(what)                                                                                 \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #what);         \
+			exit(1);                                                                   \
+		}                                                                                  \
 	} while (0)
 
 struct oracle {
@@ -74,8 +75,8 @@ static void read_prompt(struct oracle *o, const char *path)
 	need(f);
 	n = fread(text, 1, sizeof(text), f);
 	fclose(f);
-	need(llama_tokenize(llama_model_get_vocab(o->model), text, (int)n, tokens, TEXT_MAX, true, false) >=
-	     (int)TOKENS);
+	need(llama_tokenize(llama_model_get_vocab(o->model), text, (int)n, tokens, TEXT_MAX, true,
+			    false) >= (int)TOKENS);
 	memcpy(o->tokens, tokens, sizeof(o->tokens));
 }
 
@@ -93,7 +94,8 @@ static void begin(struct oracle *o, char **args)
 	read_prompt(o, args[2]);
 }
 
-static struct llama_context_params context_params(struct oracle *o, uint32_t n_ctx, uint32_t n_seq_max)
+static struct llama_context_params context_params(struct oracle *o, uint32_t n_ctx,
+						  uint32_t n_seq_max)
 {
 	struct llama_context_params p = llama_context_default_params();
 
@@ -110,7 +112,8 @@ static struct llama_context_params context_params(struct oracle *o, uint32_t n_c
 
 static struct llama_context *make_context(struct oracle *o, uint32_t n_ctx, uint32_t n_seq_max)
 {
-	struct llama_context *ctx = llama_init_from_model(o->model, context_params(o, n_ctx, n_seq_max));
+	struct llama_context *ctx =
+		llama_init_from_model(o->model, context_params(o, n_ctx, n_seq_max));
 
 	need(ctx);
 	return ctx;
@@ -186,8 +189,8 @@ static int publish(struct oracle *o, const char *path, uint32_t n_seq_max)
 	for (uint32_t i = 0; i < BLOCKS; i++)
 		need(fwrite(images[i], 1, size, f) == size);
 	need(fclose(f) == 0);
-	printf("published %u blocks of %zu bytes, %u layers, %s, format %u\n", BLOCKS, size, shape.n_layers,
-	       ggml_type_name(o->type), shape.format);
+	printf("published %u blocks of %zu bytes, %u layers, %s, format %u\n", BLOCKS, size,
+	       shape.n_layers, ggml_type_name(o->type), shape.format);
 	return 0;
 }
 
@@ -215,7 +218,8 @@ static float *restored(struct oracle *o, struct llama_context *ctx, const struct
 }
 
 /* Returns how many checks failed. */
-static int compare_way(struct oracle *o, const struct way *way, const char *path, const char *wrong_path)
+static int compare_way(struct oracle *o, const struct way *way, const char *path,
+		       const char *wrong_path)
 {
 	struct llama_context *ctx = make_context(o, way->n_ctx, way->n_seq_max);
 	float *cold, *again, *warm, *wrong;
@@ -241,9 +245,11 @@ static int compare_way(struct oracle *o, const struct way *way, const char *path
 	images[BLOCKS / 2] = others + size * (BLOCKS / 2);
 	wrong = restored(o, ctx, &shape, images);
 
-	failed = !!memcmp(cold, again, bytes) + !!memcmp(cold, warm, bytes) + !memcmp(cold, wrong, bytes);
-	printf("%-5s %-15s after probe %s, restored %s, with one wrong block %s\n", ggml_type_name(o->type), way->name,
-	       memcmp(cold, again, bytes) ? "DIFFERS" : "equal", memcmp(cold, warm, bytes) ? "DIFFERS" : "equal",
+	failed = !!memcmp(cold, again, bytes) + !!memcmp(cold, warm, bytes) +
+		 !memcmp(cold, wrong, bytes);
+	printf("%-5s %-15s after probe %s, restored %s, with one wrong block %s\n",
+	       ggml_type_name(o->type), way->name, memcmp(cold, again, bytes) ? "DIFFERS" : "equal",
+	       memcmp(cold, warm, bytes) ? "DIFFERS" : "equal",
 	       memcmp(cold, wrong, bytes) ? "differs" : "EQUAL");
 	free(cold);
 	free(again);

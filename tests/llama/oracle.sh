@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# oracle.sh ORACLE tiny|real SOURCE-ROOT: two processes publish, others restore and compare, for each type of KV.
+# oracle.sh ORACLE tiny|real SOURCE-ROOT: two processes publish, others restore and compare, for
+# each type of KV.
 set -eu
 oracle=$1 which=$2 root=$3
 text=/usr/share/common-licenses/GPL-3

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes states of llama.cpp sequences, sound and broken ones, byte by byte, without the code under test. Each row is
- * filled with a pattern of its tensor and its position, so that a row in a wrong place is seen.
+ * Makes states of llama.cpp sequences, sound and broken ones, byte by byte, without the code under
+ * test. Each row is filled with a pattern of its tensor and its position, so that a row in a wrong
+ * place is seen.
  */
 #ifndef KVP_TESTS_LLAMA_STATE_H
 #define KVP_TESTS_LLAMA_STATE_H
@@ -13,7 +14,7 @@
 #define STATE_TENSORS 16
 
 struct state_spec {
-	uint32_t format;    /* 3 or 4 */
+	uint32_t format; /* 3 or 4 */
 	uint32_t n_layers;
 	uint32_t n_tensors; /* n_layers with K only, up to twice that */
 	int32_t type[STATE_TENSORS];
@@ -23,14 +24,14 @@ struct state_spec {
 	const uint32_t *order; /* position of cell i is first + order[i]; NULL: in order */
 	int32_t seq;
 	uint32_t rot_k, rot_v;
-	uint32_t salt;	    /* changes all patterns */
+	uint32_t salt; /* changes all patterns */
 
 	/* What makes it something else than one plain unified cache. */
 	uint32_t n_streams; /* 0: 1 */
 	bool transposed;
-	bool ext;	    /* 12 more bytes per cell */
-	uint32_t trailing;  /* bytes of a further part */
-	uint32_t n_seq;	    /* of each cell; 0: 1 */
+	bool ext; /* 12 more bytes per cell */
+	uint32_t trailing; /* bytes of a further part */
+	uint32_t n_seq; /* of each cell; 0: 1 */
 };
 
 struct state {

@@ -12,7 +12,9 @@
 #include "client/llama/blob.h"
 #include "tests/llama/state.h"
 
-/* An exact copy in memory of exactly that size, so that a sanitizer sees any read behind the end. */
+/*
+ * An exact copy in memory of exactly that size, so that a sanitizer sees any read behind the end.
+ */
 static int parse_exact(const void *data, size_t size, struct blob *b, const char **why)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -74,7 +76,32 @@ static void test_reads_quantised_and_k_only(void **unused)
 	state_free(&s);
 }
 
-static void cut_and_compare(const struct state_spec *spec, const struct blob *b, const uint32_t *order)
+/* The numbers of one format must never be taken for those of the other. */
+static void test_formats_are_told_apart(void **unused)
+{
+	static const int32_t types[] = {0, 1, 2, 8, 30};
+
+	for (uint32_t format = 3; format <= 4; format++) {
+		for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+			struct state_spec spec = state_plain(format, 0, 4);
+			const char *why;
+			struct state s;
+			struct blob b;
+
+			for (int t = 0; t < 4; t++)
+				spec.type[t] = types[i];
+			spec.rot_k = spec.rot_v = format == 4 && types[i] > 1 ? 64 : 0;
+			s = state_make(&spec);
+			assert_int_equal(blob_parse(s.data, s.size, &b, &why), 0);
+			assert_int_equal(b.shape.format, format);
+			assert_int_equal(b.shape.rot_v, spec.rot_v);
+			state_free(&s);
+		}
+	}
+}
+
+static void cut_and_compare(const struct state_spec *spec, const struct blob *b,
+			    const uint32_t *order)
 {
 	for (uint32_t pos = 0; pos + 4 <= spec->n_cells; pos += 4) {
 		struct state_spec part = *spec;
@@ -171,7 +198,10 @@ static void test_joins_what_was_cut(void **unused)
 	}
 }
 
-/* Every cut-off state is refused, but the one that has become a state without V; and one with bytes behind its end. */
+/*
+ * Every cut-off state is refused, but the one that has become a state without V; and one with bytes
+ * behind its end.
+ */
 static void test_only_the_exact_size(void **unused)
 {
 	for (uint32_t format = 3; format <= 4; format++) {
@@ -264,7 +294,8 @@ static void test_refuses_what_it_does_not_know(void **unused)
 
 	/* Three more words before the tensors, as a later format may have. */
 	s.data = realloc(s.data, s.size + 12);
-	memmove(s.data + 16 + 8 * 12 + 8 + 12, s.data + 16 + 8 * 12 + 8, s.size - (16 + 8 * 12 + 8));
+	memmove(s.data + 16 + 8 * 12 + 8 + 12, s.data + 16 + 8 * 12 + 8,
+		s.size - (16 + 8 * 12 + 8));
 	assert_int_equal(parse_exact(s.data, s.size + 12, &b, &why), -EINVAL);
 	assert_non_null(strstr(why, "does not know"));
 	s.data[0] ^= 1;
@@ -325,6 +356,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads_both_formats),
 		cmocka_unit_test(test_reads_quantised_and_k_only),
+		cmocka_unit_test(test_formats_are_told_apart),
 		cmocka_unit_test(test_cuts_exact_images),
 		cmocka_unit_test(test_gathers_cells_out_of_order),
 		cmocka_unit_test(test_position_twice),

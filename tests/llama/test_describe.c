@@ -119,7 +119,8 @@ static void test_rope_parameters(void **unused)
 	f.o.yarn_beta_slow = 1;
 	f.o.yarn_orig_ctx = 4096;
 	run(&f);
-	assert_string_equal(f.d.desc.rope_scaling, "type 2, ext 1, attn 0.5, fast 32, slow 1, orig 4096");
+	assert_string_equal(f.d.desc.rope_scaling,
+			    "type 2, ext 1, attn 0.5, fast 32, slow 1, orig 4096");
 	fake_free(f.ctx);
 }
 
@@ -227,7 +228,8 @@ static void expect_error(struct fixture *f, int error, const char *says)
 {
 	const char *why = "";
 
-	assert_int_equal(describe(&f->d, &f->ctx->model, f->ctx->n_ctx, &f->shape, &f->o, &why), error);
+	assert_int_equal(describe(&f->d, &f->ctx->model, f->ctx->n_ctx, &f->shape, &f->o, &why),
+			 error);
 	if (!strstr(why, says))
 		fail_msg("reason \"%s\" does not speak of \"%s\"", why, says);
 }

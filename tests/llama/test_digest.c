@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linked with --wrap=read: the reads of the code under test are counted, and one of them can change the file that is
- * being read.
+ * Linked with --wrap=read: the reads of the code under test are counted, and one of them can change
+ * the file that is being read.
  */
 #undef NDEBUG
 #include <errno.h>
@@ -115,7 +115,8 @@ static void entry_path(char *buf, size_t n)
 	struct stat st;
 
 	assert_int_equal(stat(path, &st), 0);
-	snprintf(buf, n, "%s/kvpool/digests/%lx-%lx", cache, (unsigned long)st.st_dev, (unsigned long)st.st_ino);
+	snprintf(buf, n, "%s/kvpool/digests/%lx-%lx", cache, (unsigned long)st.st_dev,
+		 (unsigned long)st.st_ino);
 }
 
 static void test_known_digest(void **unused)
@@ -127,7 +128,8 @@ static void test_known_digest(void **unused)
 	write_file(name, "abc", 3);
 	assert_int_equal(digest_file(name, digest), 0);
 	hex_encode(digest, 32, hex);
-	assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	assert_string_equal(hex,
+			    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
 static void test_reads_once(void **unused)
@@ -292,7 +294,8 @@ int main(void)
 		cmocka_unit_test_setup(test_refuses_a_file_that_is_being_written, forget),
 		cmocka_unit_test_setup(test_refuses_what_is_no_file, forget),
 		cmocka_unit_test_setup(test_split_models, forget),
-		cmocka_unit_test_setup(test_sees_a_change, forget), /* last: the file is new after it */
+		cmocka_unit_test_setup(test_sees_a_change,
+				       forget), /* last: the file is new after it */
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

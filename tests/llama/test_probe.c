@@ -51,7 +51,8 @@ static void test_reads_a_sequence_in_use(void **unused)
 	}
 }
 
-static void expect_refusal(struct llama_context *ctx, int error, const char *says, unsigned int decodes)
+static void expect_refusal(struct llama_context *ctx, int error, const char *says,
+			   unsigned int decodes)
 {
 	struct shape s;
 	const char *why = "";

@@ -12,7 +12,7 @@
 #include "client/llama/sequence.h"
 #include "tests/llama/fake_engine.h"
 
-#define BLOCK 16
+#define BLOCK  16
 #define BLOCKS 12
 
 /* Images of the first BLOCKS blocks, made by hand. */
@@ -177,7 +177,8 @@ static void expect_images(struct fixture *f, uint32_t first, uint32_t n)
 		got.ptr[i] = calloc(1, f->images.state[0].size);
 	assert_int_equal(sequence_save(&f->q, first, n, got.ptr, &why), 0);
 	for (uint32_t i = 0; i < n; i++) {
-		assert_memory_equal(got.ptr[i], f->images.state[first + i].data, f->images.state[0].size);
+		assert_memory_equal(got.ptr[i], f->images.state[first + i].data,
+				    f->images.state[0].size);
 		free(got.ptr[i]);
 	}
 	assert_true(fake_holds(f->ctx, 0, BLOCKS * BLOCK + 5));
