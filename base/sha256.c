@@ -9,11 +9,17 @@
 
 #include "base/sha256.h"
 
-void sha256(const void *data, size_t n, uint8_t out[SHA256_BYTES])
+void sha256_pair(const void *a, size_t n_a, const void *b, size_t n_b, uint8_t out[SHA256_BYTES])
 {
 	SHA256_CTX ctx;
 
 	SHA256_Init(&ctx);
-	SHA256_Update(&ctx, data, n);
+	SHA256_Update(&ctx, a, n_a);
+	SHA256_Update(&ctx, b, n_b);
 	SHA256_Final(out, &ctx);
+}
+
+void sha256(const void *data, size_t n, uint8_t out[SHA256_BYTES])
+{
+	sha256_pair(data, n, NULL, 0, out);
 }

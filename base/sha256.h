@@ -16,4 +16,7 @@
 /* out = SHA-256(data); out may be data. */
 void sha256(const void *data, size_t n, uint8_t out[SHA256_BYTES]);
 
+/* out = SHA-256(a || b); out may be a or b. */
+void sha256_pair(const void *a, size_t n_a, const void *b, size_t n_b, uint8_t out[SHA256_BYTES]);
+
 #endif
