@@ -1,0 +1,371 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""kvpoolctl against a daemon of the test's own: every error it can meet, pages, sizes, foreign text.
+
+usage: test_kvpoolctl_fake.py KVPOOLCTL KVPOOL.PROTO
+"""
+import json
+import os
+import pty
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import wire
+from fake_daemon import FakeDaemon
+
+KVPOOLCTL, PROTO = sys.argv[1:3]
+TYPES = wire.load(PROTO)
+GIB = 1 << 30
+
+STATUS = {
+    "daemon": "0.1.0", "instance": "private", "domain": "default", "pid": 1187, "uptime_ns": 724 * 10**9,
+    "ready": True, "epoch": 7, "pool_bytes": 8 * GIB, "pool_handed_bytes": 5 * GIB, "cached_bytes": 3 * GIB,
+    "leased_bytes": GIB, "free_bytes": 2 * GIB, "blocks": 1204, "max_blocks": 1048576, "namespaces": 2, "clients": 3,
+    "lookups": 200, "asked_tokens": 418000, "hit_tokens": 296780, "miss_tokens": 121220, "shared_tokens": 112776,
+}
+
+
+def namespace(number, model="tiny", **more):
+    return {"ns": number, "model": model, "fingerprint": "%064x" % number, "block_tokens": 16,
+            "block_bytes": 16 * 147456, "blocks": 2912, "asked_tokens": 100, "hit_tokens": 74, **more}
+
+
+def client(session, name="worker", **more):
+    return {"session": session, "name": name, "pid": os.getpid(), "uid": os.getuid(), "connected_ns": 41 * 60 * 10**9,
+            "leased_bytes": GIB, "cached_bytes": 2 * GIB, "asked_tokens": 100, "hit_tokens": 81, "shared_tokens": 50,
+            "state": "active", "namespace": "tiny", **more}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="kvpool-test-")
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.path = os.path.join(self.dir, "admin.sock")
+
+    def daemon(self, answer, **more):
+        return FakeDaemon(TYPES, self.path, answer, **more)
+
+    def ctl(self, *args, socket_path=None, **env):
+        """Status, stdout and stderr of kvpoolctl."""
+        clean = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", **env}
+        keep = {k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}
+        run = subprocess.run([KVPOOLCTL, "--socket", socket_path or self.path, *args], capture_output=True,
+                             text=True, env={**clean, **keep}, stdin=subprocess.DEVNULL, timeout=30, check=False)
+        return run.returncode, run.stdout, run.stderr
+
+    def json(self, *args):
+        status, out, err = self.ctl(*args, "--json=short")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(out.count("\n"), 1)
+        return json.loads(out)
+
+    def fails(self, status, text, *args, **more):
+        """Failing says who, why and what next in one line, and prints nothing else."""
+        got, out, err = self.ctl(*args, **more)
+        self.assertEqual(got, status, err)
+        self.assertEqual(out, "")
+        self.assertTrue(err.startswith("kvpoolctl: "), err)
+        self.assertEqual(err.count("\n"), 1, err)
+        self.assertIn(text, err)
+
+
+class Errors(Case):
+    def test_no_socket(self):
+        self.fails(3, f"cannot reach kvpoold at {self.path}: there is no such socket (is a kvpoold")
+
+    def test_nobody_listens(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.bind(self.path)
+            self.fails(3, "connection refused (is a kvpoold")
+
+    def test_socket_of_another_kind(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.bind(self.path)
+            s.listen()
+            self.fails(1, "another program's socket")
+
+    @unittest.skipUnless(os.getuid() == 0, "needs root to be somebody else")
+    def test_not_permitted(self):
+        os.chmod(self.dir, 0o711)
+        with self.daemon(lambda *_: STATUS):
+            os.chmod(self.path, 0o600)
+            # The program may lie where nobody else can go: a copy, where they can.
+            program = shutil.copy(KVPOOLCTL, self.dir)
+            run = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program,
+                                  "--socket", self.path], capture_output=True, text=True, check=False)
+            self.assertEqual(run.returncode, 77, run.stderr)
+            self.assertIn("permission denied", run.stderr)
+
+    def test_hangs_up(self):
+        with self.daemon(lambda *_: None):
+            self.fails(1, "went away before it answered")
+
+    def test_does_not_answer(self):
+        with self.daemon(lambda *_: None, hold=True):
+            self.fails(1, "did not answer within 0.2 s", "--timeout", "200ms")
+
+    def test_does_not_accept(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.bind(self.path)
+            s.listen(0)
+            waiting = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK) for _ in range(2)]
+            for w in waiting:
+                w.connect_ex(self.path)
+            self.fails(1, "did not answer within 0.2 s", "--timeout", "0.2")
+            for w in waiting:
+                w.close()
+
+    def test_answers_nonsense(self):
+        for packet, why in ((b"hello", "shorter than a header"), (b"x" * 100, "magic number"),
+                            (wire.frame(65, wire.REPLY, 1, b"\x0a\xff\xff"), "does not unpack")):
+            with self.daemon(lambda *_, packet=packet: packet):
+                self.fails(1, why)
+
+    def test_refuses(self):
+        for code, status in ((7, 77), (9, 4), (11, 1)):
+            with self.daemon(lambda *_, code=code: {"code": code, "text": "flush: no\033[0m, because"}):
+                self.fails(status, "refused flush: flush: no?[0m, because", "flush")
+        with self.daemon(lambda *_: {"code": 11}):
+            self.fails(1, "refused status: ")
+
+    def test_circles(self):
+        with self.daemon(lambda *_: {"items": [], "next": 1}):
+            self.fails(1, "in circles", "namespaces")
+        with self.daemon(lambda *_: {"items": [], "next": 1}):
+            self.fails(1, "in circles", "clients")
+
+    def test_cannot_write(self):
+        with self.daemon(lambda *_: STATUS), open("/dev/full", "w", encoding="utf-8") as full:
+            run = subprocess.run([KVPOOLCTL, "--socket", self.path], stdout=full, stderr=subprocess.PIPE, text=True,
+                                 check=False)
+            self.assertEqual(run.returncode, 1)
+            self.assertIn("cannot write the output", run.stderr)
+
+    def test_usage(self):
+        self.fails(2, 'unknown command "stauts": did you mean "status"?', "stauts")
+        self.fails(2, 'unknown option "--jsn": did you mean "--json"?', "--jsn")
+        self.fails(2, '"ping" takes no argument', "ping", "x")
+        self.fails(2, "means nothing to", "ping", "--dry-run")
+        self.fails(2, 'column "pod" that there is none of: use all, or of SESSION,NAME,PID', "clients", "-o", "name,pod")
+
+
+class Output(Case):
+    def test_status(self):
+        with self.daemon(lambda *_: STATUS):
+            status, out, err = self.ctl()
+            self.assertEqual((status, err), (0, ""))
+            self.assertIn("● kvpoold 0.1.0   private   up 12min 4s   pid 1187   ready\n", out)
+            self.assertIn("since start 71% of 418 k tokens", out)
+            self.assertTrue(all(len(line) <= 80 for line in out.splitlines()), out)
+            self.assertNotIn("\033", out)
+            self.assertEqual(self.ctl("-q"), (0, "", ""))
+
+    def test_status_json(self):
+        with self.daemon(lambda *_: STATUS):
+            status = self.json()
+        self.assertEqual(status["schema"], "kvpool.status/1")
+        self.assertEqual(status["uptime_seconds"], 724)
+        tier = status["tiers"][0]
+        self.assertEqual(sum(tier["states"].values()), tier["capacity_bytes"])
+        self.assertIsNone(tier["page_size"])
+
+    def test_pages(self):
+        def answer(_, request):
+            after = request.get("after", 0)
+            return {"items": [namespace(after + i, "m\033%d" % (after + i)) for i in (1, 2)],
+                    "next": after + 2 if after < 4 else 0}
+        with self.daemon(answer) as d:
+            status, out, _ = self.ctl("namespaces")
+            self.assertEqual(status, 0)
+            self.assertEqual([line.split()[0] for line in out.splitlines()[1:-1]], ["m?%d" % i for i in range(1, 7)])
+            self.assertTrue(out.endswith("\n6 namespaces.\n"))
+            self.assertEqual([r.get("after", 0) for _, r in d.requests], [0, 2, 4])
+            listed = self.json("namespaces")["namespaces"]
+        self.assertEqual([n["namespace"] for n in listed], [1, 2, 3, 4, 5, 6])
+        self.assertEqual(listed[0]["cached_tokens"], 46592)
+        self.assertIsNone(listed[0]["idle_seconds"])
+
+    def test_namespaces_table(self):
+        with self.daemon(lambda *_: {"items": [namespace(1, "qwen3-8b-bf16")]}):
+            _, out, _ = self.ctl("namespaces")
+            self.assertEqual(out.splitlines()[0].split(), ["MODEL", "FINGERPRINT", "B/TOKEN", "BLOCKS", "TOKENS",
+                                                           "CACHED", "HIT%", "USED"])
+            self.assertIn("147 456", out)
+            self.assertIn("46 592", out)
+            self.assertIn("1 namespace.\n", out)
+            _, out, _ = self.ctl("namespaces", "--no-legend", "--bytes", "-o", "number,cached,used")
+            self.assertEqual(out, "1 6870269952 -\n")
+
+    def test_clients_table(self):
+        items = [client(1, "vllm-chat"), client(2, "", asked_tokens=0, hit_tokens=0, shared_tokens=0, state="idle")]
+        with self.daemon(lambda *_: {"items": items}):
+            _, out, _ = self.ctl("clients")
+            lines = out.splitlines()
+            self.assertEqual(lines[0].split(), ["NAME", "PID", "USER", "NAMESPACE", "LEASED", "CACHED", "HIT%", "SHARED",
+                                                "AGE", "STATE"])
+            self.assertTrue(lines[1].startswith(f"vllm-chat {os.getpid()}"), out)
+            self.assertIn("81%", lines[1])
+            self.assertIn("62%", lines[1])
+            self.assertTrue(lines[2].startswith("- "), out)
+            self.assertEqual(lines[2].split()[-4:], ["-", "-", "41min", "idle"])
+            _, out, _ = self.ctl("clients", "-o", "hit%,shared", "--no-legend")
+            self.assertEqual(out.split(), ["81%", "62%", "-", "-"])
+            listed = self.json("clients")["clients"]
+        self.assertEqual(listed[0]["uid"], os.getuid())
+        self.assertIsNone(listed[1]["name"])
+
+    def test_table_fits_the_terminal(self):
+        items = [client(1, "a-program-with-quite-a-long-name", namespace="model/of-somebody/with-a-long-name")]
+        with self.daemon(lambda *_: {"items": items}):
+            _, out, _ = self.ctl("clients", COLUMNS="80")
+            self.assertTrue(all(len(line) <= 80 for line in out.splitlines()), out)
+            self.assertIn("…", out)
+            _, out, _ = self.ctl("clients")
+            self.assertIn("a-program-with-quite-a-long-name", out)
+
+    def test_empty_lists(self):
+        with self.daemon(lambda *_: {}):
+            self.assertEqual(self.ctl("namespaces"), (0, "0 namespaces.\n", ""))
+            self.assertEqual(self.ctl("clients", "--no-legend"), (0, "", ""))
+            self.assertEqual(self.json("clients"), {"schema": "kvpool.clients/1", "clients": []})
+
+    def test_ping(self):
+        with self.daemon(lambda *_: {"uptime_ns": 5 * 10**9}):
+            status, out, _ = self.ctl("ping")
+            self.assertEqual(status, 0)
+            self.assertRegex(out, r"^kvpoold at .* answered in [0-9.]+ ms, up 5s\n$")
+            ping = self.json("ping")
+        self.assertEqual((ping["schema"], ping["uptime_seconds"], ping["socket"]), ("kvpool.ping/1", 5, self.path))
+        self.assertTrue(0 < ping["seconds"] < 5)
+
+    def test_version(self):
+        with self.daemon(lambda *_: {"daemon": "0.9.1", "protocol_min": 1, "protocol_max": 2, "layout": 3}):
+            _, out, _ = self.ctl("version")
+            self.assertIn("kvpoold    0.9.1    protocol 1-2, layout 3\n", out)
+            version = self.json("version")
+        self.assertEqual(version["kvpoold"], {"version": "0.9.1", "protocol_min": 1, "protocol_max": 2, "layout": 3})
+
+    def test_version_without_a_daemon(self):
+        status, out, err = self.ctl("version")
+        self.assertEqual(status, 3)
+        self.assertIn("kvpoold    -\n", out)
+        self.assertIn("cannot reach", err)
+        status, out, _ = self.ctl("version", "--json")
+        self.assertEqual(status, 3)
+        self.assertIsNone(json.loads(out)["kvpoold"])
+        self.assertEqual(self.ctl("--version")[0], 0)
+
+    def test_ascii_and_foreign_bytes(self):
+        with self.daemon(lambda *_: {**STATUS, "daemon": b"0\xff\033]0;x\a"}):
+            _, out, _ = self.ctl(LC_ALL="C")
+            self.assertTrue(out.isascii(), out)
+            self.assertIn("* kvpoold 0??]0;x?", out)
+            self.assertEqual(self.json()["version"], "0??]0;x?")
+
+    def test_pretty(self):
+        with self.daemon(lambda *_: STATUS):
+            _, out, _ = self.ctl("--json=pretty")
+            self.assertGreater(out.count("\n"), 20)
+            self.assertEqual(json.loads(out)["pid"], 1187)
+            self.assertEqual(self.ctl("-j")[1].count("\n"), 1)
+
+
+class Flush(Case):
+    DONE = {"namespaces": 1, "freed_blocks": 1204, "freed_bytes": GIB}
+
+    def test_all(self):
+        with self.daemon(lambda *_: self.DONE) as d:
+            self.assertEqual(self.ctl("flush"), (0, "dropped 1 204 blocks (1.0 GiB) of 1 namespace\n", ""))
+            self.assertEqual(d.requests, [("flush", {})])
+
+    def test_one(self):
+        with self.daemon(lambda *_: {**self.DONE, "voided_blocks": 3}) as d:
+            _, out, _ = self.ctl("flush", "--namespace", "tiny", "--dry-run")
+            self.assertEqual(out, "would drop 1 204 blocks (1.0 GiB) of 1 namespace, void 3 reserved ones\n")
+            self.assertEqual(d.requests, [("flush", {"namespace": "tiny", "dry_run": 1})])
+
+    def test_pinned(self):
+        with self.daemon(lambda *_: {**self.DONE, "kept_blocks": 7}):
+            status, out, err = self.ctl("flush", "--yes")
+            self.assertEqual((status, err), (5, ""))
+            self.assertIn("\n7 blocks are being read", out)
+            status, out, _ = self.ctl("flush", "--json")
+            self.assertEqual(status, 5)
+            self.assertEqual(json.loads(out)["kept_blocks"], 7)
+
+    def test_no_such_namespace(self):
+        with self.daemon(lambda *_: {"namespaces": 0}):
+            self.fails(4, 'there is no namespace "x"', "flush", "--namespace", "x")
+            self.assertEqual(self.ctl("flush")[0], 0)
+
+    def test_name_that_does_not_fit(self):
+        with self.daemon(lambda *_: self.DONE):
+            self.fails(2, "does not fit", "flush", "--namespace", "x" * 70000)
+
+
+class Terminal(Case):
+    """On a terminal: colours, and a question before flush."""
+
+    def on_terminal(self, *args, answer="", **env):
+        """Status and all that a terminal of 80 columns was sent."""
+        pid, fd = pty.fork()
+        if pid == 0:
+            keep = {k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}
+            os.execve(KVPOOLCTL, [KVPOOLCTL, "--socket", self.path, *args],
+                      {"LC_ALL": "C.UTF-8", "TERM": "xterm", **keep, **env})
+        out = b""
+        while True:
+            if answer and out.endswith(b"[y/N] "):
+                os.write(fd, answer.encode())
+                answer = ""
+            self.assertTrue(select.select([fd], [], [], 20)[0], out)
+            try:
+                chunk = os.read(fd, 4096)
+            except OSError:  # how Linux tells the end of a terminal
+                break
+            if not chunk:
+                break
+            out += chunk
+        os.close(fd)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), out.decode()
+
+    def test_colours(self):
+        with self.daemon(lambda *_: STATUS):
+            self.assertIn("\033[32mok\033[0m", self.on_terminal()[1])
+            self.assertNotIn("\033", self.on_terminal(NO_COLOR="1")[1])
+            self.assertNotIn("\033", self.on_terminal(TERM="dumb")[1])
+            self.assertIn("\033", self.on_terminal(NO_COLOR="")[1])
+
+    def test_json_is_pretty(self):
+        with self.daemon(lambda *_: STATUS):
+            self.assertGreater(self.on_terminal("-j")[1].count("\n"), 20)
+
+    def test_flush_asks(self):
+        with self.daemon(lambda *_: Flush.DONE) as d:
+            status, out = self.on_terminal("flush", answer="y\n")
+            self.assertEqual(status, 0, out)
+            self.assertIn("Drop 1 204 blocks (1.0 GiB) of 1 namespace? [y/N] ", out)
+            self.assertEqual([r.get("dry_run", 0) for _, r in d.requests], [1, 0])
+
+    def test_flush_is_refused(self):
+        with self.daemon(lambda *_: Flush.DONE) as d:
+            for answer in ("n\n", "\n", "\x04"):
+                status, out = self.on_terminal("flush", answer=answer)
+                self.assertEqual(status, 1, out)
+                self.assertIn("nothing was dropped", out)
+            self.assertEqual([r.get("dry_run", 0) for _, r in d.requests], [1, 1, 1])
+
+    def test_flush_does_not_ask(self):
+        with self.daemon(lambda *_: Flush.DONE) as d:
+            self.assertNotIn("?", self.on_terminal("flush", "--yes")[1])
+            self.assertNotIn("?", self.on_terminal("flush", "--dry-run")[1])
+            self.assertEqual([r.get("dry_run", 0) for _, r in d.requests], [0, 1])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
