@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <math.h>
@@ -303,10 +302,5 @@ int nsdesc_check(const uint8_t *bytes, size_t n, struct nsdesc_values *ret,
 
 void nsdesc_seed(const uint8_t *bytes, size_t n, uint8_t seed[NSDESC_SEED_BYTES])
 {
-	uint8_t all[sizeof(SEED_PREFIX) - 1 + NSDESC_MAX_BYTES];
-
-	assert(n <= NSDESC_MAX_BYTES);
-	memcpy(all, SEED_PREFIX, sizeof(SEED_PREFIX) - 1);
-	memcpy(all + sizeof(SEED_PREFIX) - 1, bytes, n);
-	sha256(all, sizeof(SEED_PREFIX) - 1 + n, seed);
+	sha256_pair(SEED_PREFIX, sizeof(SEED_PREFIX) - 1, bytes, n, seed);
 }

@@ -157,7 +157,7 @@ struct nsdesc_error {
 int nsdesc_check(const uint8_t *bytes, size_t n, struct nsdesc_values *ret,
 		 struct nsdesc_error *err);
 
-/* seed = SHA-256("kvpool-ns-1" || bytes); n <= NSDESC_MAX_BYTES. */
+/* seed = SHA-256("kvpool-ns-1" || bytes). */
 void nsdesc_seed(const uint8_t *bytes, size_t n, uint8_t seed[NSDESC_SEED_BYTES]);
 
 /*

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "proto/text.h"
 
@@ -45,23 +44,15 @@ static size_t text_decode(const uint8_t *p, size_t n, uint32_t *ret_code)
 	return len;
 }
 
-/* Length of the clean character at p, 0 when there is none. */
-static size_t text_clean(const uint8_t *p, size_t n)
-{
-	uint32_t code = 0;
-	size_t len = text_decode(p, n, &code);
-
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) ? 0 : len;
-}
-
 int text_check(const char *text, size_t n)
 {
 	const uint8_t *p = (const uint8_t *)text;
+	uint32_t code = 0;
 
 	while (n) {
-		size_t len = text_clean(p, n);
+		size_t len = text_decode(p, n, &code);
 
-		if (!len)
+		if (!len || code < 0x20 || (code >= 0x7f && code < 0xa0))
 			return -EINVAL;
 		p += len;
 		n -= len;
@@ -74,22 +65,4 @@ size_t text_cut(const char *text, size_t n)
 	while (n && text_continues((uint8_t)text[n]))
 		n--;
 	return n;
-}
-
-void text_copy(char *out, size_t size, const char *text)
-{
-	size_t n = strlen(text), used = 0;
-
-	while (n) {
-		size_t len = text_clean((const uint8_t *)text, n);
-		size_t step = len ? len : 1;
-
-		if (used + step >= size)
-			break;
-		memcpy(out + used, len ? text : "?", step);
-		used += step;
-		text += step;
-		n -= step;
-	}
-	out[used] = '\0';
 }

@@ -17,11 +17,4 @@ int text_check(const char *text, size_t n);
 /* The largest length <= n at which text can be cut without splitting a character. */
 size_t text_cut(const char *text, size_t n);
 
-/*
- * Writes text to out (size bytes, NUL included) so that text_check accepts it: cut to what fits,
- * and each byte that is no part of a clean character as '?'. For names that come from outside, such
- * as that of a process.
- */
-void text_copy(char *out, size_t size, const char *text);
-
 #endif

@@ -65,30 +65,6 @@ static void cut_between_characters(void **state)
 	}
 }
 
-static void copy_cleans_and_cuts(void **state)
-{
-	static const struct {
-		const char *in;
-		size_t size;
-		const char *out;
-	} rows[] = {
-		{ "", 1, "" },           { "abc", 1, "" },         { "abc", 3, "ab" },
-		{ "abc", 4, "abc" },     { "abc", 9, "abc" },      { "a\nb", 9, "a?b" },
-		{ "\xc3\xa9", 2, "" },   { "\xc3\xa9", 3, "\xc3\xa9" }, { "\xc3", 9, "?" },
-		{ "\xc2\x9f!", 9, "?\?!" }, { "\xff\xfe", 2, "?" },
-	};
-	char out[16];
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		memset(out, 'x', sizeof(out));
-		text_copy(out, rows[i].size, rows[i].in);
-		assert_string_equal(out, rows[i].out);
-		assert_int_equal(text_check(out, strlen(out)), 0);
-		for (size_t k = rows[i].size; k < sizeof(out); k++)
-			assert_int_equal(out[k], 'x');
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -96,7 +72,6 @@ int main(void)
 		cmocka_unit_test(unclean_text),
 		cmocka_unit_test(nothing_is_read_behind),
 		cmocka_unit_test(cut_between_characters),
-		cmocka_unit_test(copy_cleans_and_cuts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
