@@ -13,27 +13,10 @@ export GOMP_SPINCOUNT=0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-for f in "$text" "$other"; do
-	if [ ! -f "$f" ]; then
-		echo "skipped: there is no text $f (Debian package base-files)"
-		exit 77
-	fi
-done
-if [ "$which" = tiny ]; then
-	model=$tmp/tiny.gguf
-	"$root/tools/llama-tiny-model" "$model"
-else
-	model=${KVPOOL_TEST_MODEL:-}
-	env=${XDG_CACHE_HOME:-$HOME/.cache}/kvpool/env.sh
-	if [ -z "$model" ] && [ -f "$env" ]; then
-		# shellcheck source=/dev/null disable=SC2153
-		model=$(. "$env" && echo "$MODEL")
-	fi
-	if [ ! -f "$model" ]; then
-		echo 'skipped: no model (KVPOOL_TEST_MODEL=FILE.gguf, or run tools/llama-setup)'
-		exit 77
-	fi
-fi
+model=$("$root/tests/llama/find_model.sh" "$which" "$root" "$tmp") || {
+	echo "$model"
+	exit 77
+}
 
 for type in f16 q8_0 q4_0; do
 	"$oracle" publish "$model" $type "$text" "$tmp/blocks" 2
