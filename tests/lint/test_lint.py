@@ -28,6 +28,7 @@ class Lint(unittest.TestCase):
 
     def test_good(self):
         self.assertEqual(self.found(HEAD + "int x; /* todo lists, forever, mkdtemp XXXXXX */\n"), [])
+        self.assertEqual(self.found(HEAD + "int x; /* what it waits for " "now */\n"), [])
         self.assertEqual(self.found("#!/bin/sh\n# " + lint.LICENCE + "\n", path="x/run", mode=0o755), [])
 
     def test_licence(self):
