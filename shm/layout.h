@@ -82,6 +82,7 @@ enum tier {
  *
  * gen changes on FREE -> RESERVED and nowhere else: a reader that finds the gen it saw before its
  * fence knows that the descriptor was not reused in between. 2^48 reuses do not come around.
+ * (tests/models: reuse, closure, busy, resume)
  */
 enum desc_state {
 	DESC_FREE = 0,
@@ -109,7 +110,7 @@ enum desc_state {
  *           SLOT_NONE only after nobody pins it. R readers, after their pin is validated. dies: a
  *           clear tier bit with a slot is an eviction in flight. All of them are SLOT_NONE when
  *           the word becomes RESERVED, and its own is stored last: a reservation without a slot is
- *           half-made, and one with a slot is whole.
+ *           half-made, and one with a slot is whole. (tests/models: reserve, tier)
  * crc       W daemon before COMMITTED: CRC32C of the block_bytes bytes, as the writer computed it.
  *           R who verifies.
  * depth     W daemon, with the key: blocks before this one in the chain.
@@ -223,6 +224,9 @@ static_assert(offsetof(struct ns_entry, zero) == 72, "");
  *           first one; 0 on the others.
  * ns        W daemon: whose it is, or NS_NONE. Stored last when an extent is handed out, first when
  *           it is taken back.
+ *
+ * An extent is taken back only when none of its slots is RESERVED or in QUARANTINE: a writer that
+ * is not surely gone still writes there. (tests/models/punch.pml)
  */
 struct granule {
 	uint64_t gen;
@@ -367,8 +371,9 @@ static_assert(offsetof(struct session_header, counter) == 128, "");
  * before its validation (release store, then the fence), 0 at release. R daemon, snapshots
  * (acquire). It carries no gen: whatever lives in that descriptor is kept until the word is
  * cleared. span 0 = the whole prefix; n = the last n blocks. A word that names no descriptor is
- * ignored. dies: the word stands until the daemon knows that nobody maps the region writable any
- * more.
+ * ignored. A writer that goes on reading its own block stores the word before it sends the commit.
+ * dies: the word stands until the daemon knows that nobody maps the region writable any more.
+ * (tests/models: pin, unnamed, hangup)
  */
 
 /*

@@ -68,7 +68,9 @@ enum lookup_result {
 
 /*
  * For a validated pin on notes[depth - 1]: fills the slot of blocks [first, depth), following the
- * parent links; the number in a note that differs from its link is replaced, whatever it was.
+ * parent links; the number in a note that differs from its link is replaced, whatever it was. Slots
+ * are read here and not before: the chain can have been evicted and published elsewhere between the
+ * probing pass and the pin. (tests/models/chain.pml)
  *
  * first > 0 extends a lease that pins notes[first - 1] by another hazard word. That block can be
  * DOOMED by now and published again elsewhere; the new pin then holds another copy of the prefix
