@@ -31,6 +31,8 @@ PUBLIC = {
 INSTALLED = {"kvpool.h": "client/kvpool.h", "kvpool-llama.h": "client/llama/kvpool-llama.h"}
 INSTALLED_USERS = {"client/llama", "examples", "tests"}
 
+NOT_C = {"tests/models"}  # Promela is preprocessed too
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include\b[ \t]*(.*?)[ \t]*$', re.M)
 TARGET = re.compile(r'^(["<])([^">]+)[">]')
 
@@ -38,6 +40,7 @@ TARGET = re.compile(r'^(["<])([^">]+)[">]')
 def sources(root):
     for folder, dirs, files in os.walk(root):
         dirs[:] = sorted(d for d in dirs if not d.startswith(".") and d != "__pycache__" and
+                         os.path.relpath(os.path.join(folder, d), root) not in NOT_C and
                          not os.path.isdir(os.path.join(folder, d, "meson-private")))
         for name in sorted(files):
             if name.endswith((".c", ".h", ".S", ".cu")):
