@@ -105,6 +105,7 @@ until grep -q restored "$tmp/claim"; do sleep 0.05; done
 waiter=$!
 sleep 1
 kill -9 $claimer
+wait $claimer 2>/dev/null || true
 wait $waiter || fail 'the waiting process failed'
 echo "after a kill: $(cat "$tmp/waiter")"
 grep -q "restored=$have " "$tmp/waiter" || fail 'what was cached before was not restored'
