@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One trust boundary: a pool, and the sessions of those who may share it.
+ *
+ * It is the shell around the pool model: it answers what the pool asks for (struct pool_ops), tells
+ * it what time it is, and brings it what clients leave in their regions.
+ */
+#ifndef KVP_DAEMON_DOMAIN_H
+#define KVP_DAEMON_DOMAIN_H
+
+#include "daemon/backing.h"
+#include "daemon/options.h"
+#include "daemon/session.h"
+#include "daemon/usage.h"
+#include "proto/codec.h"
+
+#define DOMAIN_CLIENTS     256u /* those that drain included */
+#define DOMAIN_CLIENTS_UID 64u  /* of one user */
+#define DOMAIN_ADMINS      16u
+
+/* Hazard words of all sessions: what a scan reads, some 1 ms. */
+#define DOMAIN_HAZARDS (512u << 10)
+
+/* Since the start; what the pool counts is not here. */
+struct domain_counts {
+	uint64_t connects, ended[REASON_MAX];
+	uint64_t protocol_errors;
+	uint64_t waits, waits_served, waits_timed_out;
+	uint64_t reports;
+};
+
+#define DOMAIN_NO_GROUP ((gid_t)-1)
+
+struct domain_config {
+	const char *name;
+	enum instance instance;
+	uint64_t pool_bytes;
+	uint32_t max_blocks; /* 0: by the size of the pool */
+	/*
+	 * Of a system instance: who may be a client, or an operator. None: the socket's mode
+	 * decides.
+	 */
+	gid_t client_group, admin_group;
+};
+
+struct domain {
+	struct domain_config cfg;
+	uint64_t started;
+	sd_event *event;
+	struct worker *worker;
+	struct pool *pool;
+	struct backing *backing;
+	const unsigned char *memory; /* the pool, read-only: for checksums */
+
+	struct list sessions; /* of both sockets, and draining ones */
+	struct list doomed;
+	uint64_t last_number;
+	uint32_t hazards; /* given to sessions that are there */
+	struct list verifies;
+	struct usage ended_usage; /* of sessions that are gone */
+	uint64_t ended_touches_lost;
+	struct domain_counts counts;
+
+	/* One request at a time: what it is received into, unpacked into, answered from. */
+	unsigned char packet[FRAME_MAX], answer[FRAME_MAX];
+	struct codec_arena arena;
+	void *arena_memory;
+	struct pinset leased; /* scratch of leases_count() */
+
+	int changed;           /* blocks, since the last pool_wake */
+	unsigned int flushing; /* requests to flush that count their blocks */
+	sd_event_source *post;
+	sd_event_source *tick;  /* when the pool wants to be called */
+	/* drains touch rings and looks at the time, while there are sessions */
+	sd_event_source *touch;
+};
+
+/* Returns 0 or -errno. */
+int domain_new(sd_event *event, struct worker *worker, const struct domain_config *cfg,
+	       struct domain **ret);
+
+/* After worker_free. Accepts NULL, returns NULL. */
+struct domain *domain_free(struct domain *d);
+
+/*
+ * A socket was accepted: makes a session of it, or refuses it in words. The socket is its own from
+ * then on.
+ */
+void domain_admit(struct domain *d, int sock, struct peer *peer, int admin);
+
+/* Nobody is served any more: readers miss, clients are told, sessions end. */
+void domain_stop(struct domain *d);
+
+/* NULL when it is gone, or ended and draining. */
+struct session *domain_find(struct domain *d, uint64_t number);
+
+/* How many sessions there are: of clients (with those that drain), draining ones, admin ones. */
+struct domain_census {
+	uint32_t clients, draining, admins;
+};
+
+void domain_census(const struct domain *d, struct domain_census *ret);
+
+/*
+ * Brings the pool what clients say they used. Before room is made for somebody, so that what was
+ * just used is not what goes.
+ */
+void domain_drain_touches(struct domain *d, uint64_t now);
+
+/* Sums of the sessions that are there and those that were. */
+void domain_usage(const struct domain *d, struct usage *ret, uint64_t *ret_touches_lost);
+
+/* Called by a session: it is in the list from here on, and out of it. */
+void domain_add(struct domain *d, struct session *s);
+void domain_remove(struct domain *d, struct session *s);
+
+#endif

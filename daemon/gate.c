@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "daemon/gate.h"
+#include "daemon/log.h"
+#include "proto/kvpool.pb-c.h"
+
+/* Sessions of one user, those that drain included: what they pin is still pinned. */
+static uint32_t gate_count_uid(const struct domain *d, uid_t uid)
+{
+	const struct session *s;
+	uint32_t n = 0;
+
+	list_for_each(s, &d->sessions, link)
+		n += s->state != SESSION_ADMIN && s->peer.uid == uid;
+	return n;
+}
+
+/* Whom the sockets' modes let through is checked once more, since modes can be changed. */
+static int gate_may(const struct domain *d, const struct peer *peer, int admin)
+{
+	gid_t group = admin ? d->cfg.admin_group : d->cfg.client_group;
+
+	if (peer->uid == 0 || peer->uid == geteuid())
+		return 1;
+	if (group != DOMAIN_NO_GROUP)
+		return peer_in_group(peer, group);
+	return !admin;
+}
+
+enum proto_error gate_check(const struct domain *d, const struct peer *peer, int admin,
+			    char why[GATE_WHY_BYTES])
+{
+	struct domain_census census;
+
+	domain_census(d, &census);
+	if (!gate_may(d, peer, admin)) {
+		snprintf(why, GATE_WHY_BYTES,
+			 "user %u may not use this socket: ask to be added to group %s", peer->uid,
+			 admin ? "kvpool-admin" : "kvpool");
+		return ERROR_DENIED;
+	}
+	if (admin && census.admins >= DOMAIN_ADMINS) {
+		snprintf(why, GATE_WHY_BYTES,
+			 "%u connections on the admin socket, which is all it takes: end some",
+			 census.admins);
+		return ERROR_LIMIT;
+	}
+	if (!admin && census.clients >= DOMAIN_CLIENTS) {
+		snprintf(why, GATE_WHY_BYTES,
+			 "kvpoold has %u clients, which is all it takes: end some (kvpoolctl"
+			 " clients lists them)",
+			 census.clients);
+		return ERROR_LIMIT;
+	}
+	if (!admin && gate_count_uid(d, peer->uid) >= DOMAIN_CLIENTS_UID) {
+		snprintf(why, GATE_WHY_BYTES,
+			 "user %u has %u clients, which is all that one user may have: end some"
+			 " (kvpoolctl clients lists them)",
+			 peer->uid, DOMAIN_CLIENTS_UID);
+		return ERROR_LIMIT;
+	}
+	return ERROR_NONE;
+}
+
+void gate_refuse(struct domain *d, int sock, struct peer *peer, enum proto_error code,
+		 const char *why)
+{
+	struct frame_header head = {
+		.magic = FRAME_MAGIC,
+		.flags = FRAME_REPLY | FRAME_ERROR,
+		.epoch = pool_epoch(d->pool),
+	};
+	Kvpool__Error e = KVPOOL__ERROR__INIT;
+	long n;
+
+	e.code = code;
+	e.text = (char *)why;
+	n = codec_pack(d->answer, &head, &e.base);
+	if (n > 0)
+		(void)frame_send(sock, d->answer, (size_t)n, NULL, 0);
+	log_line(LOG_NOTICE, "connection refused", LOG_NUMBER("client_pid", peer->pid),
+		 LOG_NUMBER("client_uid", peer->uid), LOG_TEXT("reason", proto_error_name(code)),
+		 LOG_TEXT("why", why));
+	peer_clear(peer);
+	close_fd(sock);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an operator asks for (flush is in flusher.c). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hex.h"
+#include "daemon/leases.h"
+#include "daemon/request.h"
+
+/* An item has at most some 700 bytes, with a model name of the longest kind. */
+#define ADMIN_PAGE 64u
+
+static_assert(ADMIN_PAGE * 900 < FRAME_MAX, "a page of a list fits a packet");
+
+/* A client that did nothing for this long is idle. */
+#define ADMIN_IDLE_NS (5 * NSEC_PER_SEC)
+
+void handler_version(struct request *rq)
+{
+	Kvpool__VersionReply reply = KVPOOL__VERSION_REPLY__INIT;
+
+	reply.daemon = (char *)KVPOOL_VERSION;
+	reply.protocol_min = PROTOCOL_MIN;
+	reply.protocol_max = PROTOCOL_MAX;
+	reply.layout = LAYOUT_VERSION;
+	request_reply(rq, &reply.base);
+}
+
+static void status_pool(struct domain *d, Kvpool__StatusReply *reply)
+{
+	struct pool_stats s;
+
+	pool_get_stats(d->pool, &s);
+	reply->pool_bytes = s.pool_bytes;
+	reply->pool_handed_bytes = s.handed_bytes;
+	reply->pool_resident_bytes = backing_resident(d->backing);
+	reply->cached_bytes = s.cached_bytes;
+	reply->leased_bytes = s.leased_bytes;
+	reply->writing_bytes = s.writing_bytes;
+	reply->quarantined_bytes = s.quarantined_bytes;
+	reply->doomed_bytes = s.doomed_bytes;
+	reply->free_bytes = s.free_bytes;
+	reply->blocks = s.blocks;
+	reply->max_blocks = s.max_blocks;
+	reply->namespaces = s.namespaces;
+	reply->published_blocks = s.published;
+	reply->duplicate_blocks = s.duplicates;
+	reply->busy_blocks = s.busy;
+	reply->full_blocks = s.full;
+	reply->evicted_blocks = s.evicted;
+	reply->flushed_blocks = s.flushed;
+	reply->extents_taken = s.extents_taken;
+	reply->quarantined_blocks = s.quarantined;
+	reply->checksum_dooms = s.dooms;
+}
+
+static void status_usage(struct domain *d, Kvpool__StatusReply *reply)
+{
+	struct usage u;
+
+	domain_usage(d, &u, &reply->touches_lost);
+	reply->lookups = u.lookups;
+	reply->asked_tokens = u.asked;
+	reply->hit_tokens = u.hit;
+	reply->miss_tokens = u.miss;
+	reply->shared_tokens = u.shared;
+	reply->raced = u.raced;
+}
+
+static void status_sessions(const struct domain *d, Kvpool__StatusReply *reply)
+{
+	const struct domain_counts *c = &d->counts;
+	struct domain_census census;
+
+	domain_census(d, &census);
+	reply->clients = census.clients - census.draining;
+	reply->draining = census.draining;
+	reply->waits = c->waits;
+	reply->waits_served = c->waits_served;
+	reply->waits_timed_out = c->waits_timed_out;
+	reply->checksum_reports = c->reports;
+	reply->connects = c->connects;
+	reply->ended_clean = c->ended[REASON_CLEAN];
+	reply->ended_crash = c->ended[REASON_CRASH];
+	reply->ended_kicked = c->ended[REASON_KICKED];
+	reply->ended_protocol = c->ended[REASON_PROTOCOL];
+	reply->ended_slow = c->ended[REASON_SLOW];
+	reply->refused = c->ended[REASON_REFUSED];
+	reply->protocol_errors = c->protocol_errors;
+}
+
+void handler_status(struct request *rq)
+{
+	struct domain *d = rq->domain;
+	Kvpool__StatusReply reply = KVPOOL__STATUS_REPLY__INIT;
+	char page[24];
+
+	snprintf(page, sizeof(page), "%ld KiB", sysconf(_SC_PAGESIZE) / 1024);
+	reply.daemon = (char *)KVPOOL_VERSION;
+	reply.instance = (char *)instance_name(d->cfg.instance);
+	reply.domain = (char *)d->cfg.name;
+	reply.pid = (uint64_t)getpid();
+	reply.uptime_ns = rq->now - d->started;
+	reply.ready = 1; /* it answers */
+	reply.page_size = page;
+	reply.epoch = pool_epoch(d->pool);
+	domain_drain_touches(d, rq->now);
+	status_pool(d, &reply);
+	status_usage(d, &reply);
+	status_sessions(d, &reply);
+	request_reply(rq, &reply.base);
+}
+
+/* An item of a list, and the text that is made for it. */
+struct namespace_row {
+	Kvpool__NamespaceItem item;
+	char fingerprint[2 * KEY_BYTES + 1];
+};
+
+static void namespace_row(struct namespace_row *row, uint32_t ns, const struct pool_ns_stats *s)
+{
+	kvpool__namespace_item__init(&row->item);
+	hex_encode(s->seed, sizeof(s->seed), row->fingerprint);
+	row->item.ns = ns;
+	row->item.model = (char *)s->model;
+	row->item.fingerprint = row->fingerprint;
+	row->item.block_tokens = s->block_tokens;
+	row->item.block_bytes = s->block_bytes;
+	row->item.blocks = s->blocks;
+	row->item.leased_blocks = s->leased_blocks;
+	row->item.writing_blocks = s->writing_blocks;
+	row->item.extents = s->extents;
+	row->item.extent_bytes = s->extent_bytes;
+	row->item.lookups = s->lookups;
+	row->item.asked_tokens = s->asked_tokens;
+	row->item.hit_tokens = s->hit_tokens;
+	row->item.used_ns = s->used;
+}
+
+/* The cursor is the number after the last one that was listed. */
+void handler_namespaces(struct request *rq)
+{
+	const Kvpool__Namespaces *m = rq->msg;
+	struct pool *p = rq->domain->pool;
+	Kvpool__NamespacesReply reply = KVPOOL__NAMESPACES_REPLY__INIT;
+	struct namespace_row rows[ADMIN_PAGE];
+	Kvpool__NamespaceItem *items[ADMIN_PAGE];
+	struct pool_ns_stats s;
+	uint32_t ns;
+
+	domain_drain_touches(rq->domain, rq->now);
+	for (ns = m->after; ns < pool_control(p)->max_namespaces && reply.n_items < ADMIN_PAGE;
+	     ns++) {
+		if (pool_ns_get_stats(p, ns, &s) < 0)
+			continue;
+		namespace_row(&rows[reply.n_items], ns, &s);
+		items[reply.n_items] = &rows[reply.n_items].item;
+		reply.n_items++;
+	}
+	reply.items = items;
+	reply.next = ns < pool_control(p)->max_namespaces ? ns : 0;
+	request_reply(rq, &reply.base);
+}
+
+static const char *client_state(const struct session *s, uint64_t now)
+{
+	if (s->state == SESSION_DRAINING)
+		return "draining";
+	return now - s->active < ADMIN_IDLE_NS ? "active" : "idle";
+}
+
+/* The model of the namespace that it opened last, in the pool's memory. */
+static const char *client_model(const struct session *s)
+{
+	struct pool_ns_stats stats;
+
+	if (!s->n_ns || pool_ns_get_stats(s->domain->pool, s->ns[s->n_ns - 1], &stats) < 0)
+		return NULL;
+	return stats.model;
+}
+
+static void client_region(const struct session *s, Kvpool__ClientItem *item)
+{
+	struct leases leases;
+	struct usage u;
+
+	leases_count(pool_control(s->domain->pool), &s->region->map, &s->domain->leased, &leases);
+	usage_read(&s->region->map, &u);
+	item->leases = leases.words;
+	item->leased_bytes = leases.bytes;
+	item->asked_tokens = u.asked;
+	item->hit_tokens = u.hit;
+	item->shared_tokens = u.shared;
+}
+
+static void client_item(struct session *s, uint64_t now, Kvpool__ClientItem *item)
+{
+	const char *model = client_model(s);
+
+	kvpool__client_item__init(item);
+	item->session = s->number;
+	item->name = s->name;
+	item->pid = (uint32_t)s->peer.pid;
+	item->uid = s->peer.uid;
+	item->connected_ns = now - s->connected;
+	item->writing_blocks = s->owner.n_reserved;
+	item->cached_blocks = s->owner.cached_blocks;
+	item->cached_bytes = s->owner.cached_bytes;
+	item->state = (char *)client_state(s, now);
+	item->library = s->library;
+	if (model)
+		item->namespace_ = (char *)model;
+	if (s->region)
+		client_region(s, item);
+}
+
+/* The cursor is the number of the last session that was listed. */
+void handler_clients(struct request *rq)
+{
+	const Kvpool__Clients *m = rq->msg;
+	Kvpool__ClientsReply reply = KVPOOL__CLIENTS_REPLY__INIT;
+	Kvpool__ClientItem rows[ADMIN_PAGE], *items[ADMIN_PAGE];
+	struct session *s;
+
+	domain_drain_touches(rq->domain, rq->now);
+	list_for_each(s, &rq->domain->sessions, link) {
+		/* Those that have not said hello have no name and hold nothing. */
+		if (s->number <= m->after || !s->region)
+			continue;
+		if (reply.n_items == ADMIN_PAGE) {
+			reply.next = items[ADMIN_PAGE - 1]->session;
+			break;
+		}
+		items[reply.n_items] = &rows[reply.n_items];
+		client_item(s, rq->now, items[reply.n_items++]);
+	}
+	reply.items = items;
+	request_reply(rq, &reply.base);
+}
