@@ -25,15 +25,27 @@
  *   each change of state and each error).
  * - Return values: 0 or a count on success, a negative errno on failure; out-parameters are written
  *   only on success. kvpool_error() has the last failure of a pool in words.
+ * - Calls that ask the daemon (kvpool_reconnect, kvpool_ping, kvpool_ns_open, kvpool_reserve,
+ *   kvpool_commit, kvpool_write_free, kvpool_publish, kvpool_wait) come back within timeout_ms for
+ *   each message that they need, and fail with
+ * 	-ENOTCONN	there is no daemon, or the connection was lost meanwhile
+ * 	-ETIMEDOUT	it did not answer in time
+ * 	-ENOENT		it has not accepted the namespace (why: kvpool_error())
+ * 	-EPROTO		its answer makes no sense; the connection is given up
+ * 	-ESTALE		this is a child of the process that opened the pool
+ * 	-ENOMEM		this process is out of memory
+ *   or, where it refuses, with what comes closest: -EINVAL, -EACCES, -ENOSPC, -EIO, -EOPNOTSUPP.
  * - Threads. Every function may be called from any thread. A lease, and a write, belongs to one
  *   thread at a time; different ones are independent. kvpool_acquire, kvpool_extend, kvpool_release
- *   and the kvpool_lease_ accessors take no lock, allocate nothing and make no system call.
+ *   (and their _keys forms), kvpool_hash and the accessors kvpool_lease_block, _blocks, _tokens and
+ *   _reason take no lock, allocate nothing, make no system call and leave errno alone.
  * - Fork. A child must not use what its parent opened: every call says -ESTALE or KVPOOL_FORKED
- *   there, and only kvpool_close and the _free functions have an effect, on the child's memory
- *   alone. Blocks are not mapped in a child.
+ *   there, and only kvpool_close and the _close and _free functions have an effect, on the child's
+ *   memory alone. Blocks are not mapped in a child.
  * - Strings and arrays passed in are copied; what is passed out belongs to the library unless it
  *   says otherwise.
  * - Tokens are int32_t ids. Lengths are in tokens, sizes in bytes, times in milliseconds.
+ * - Structs that begin with size: set it to sizeof the struct, and zero what you do not use.
  */
 #ifndef KVPOOL_H
 #define KVPOOL_H
@@ -45,6 +57,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
 
 #define KVPOOL_VERSION "0.1.0"
 
@@ -52,18 +67,22 @@ extern "C" {
 const char *kvpool_version(void);
 
 /*
- * ------------------------------------------------------------------------------------------------------------------
+ * -------------------------------------------------------------------------------------------------
  * Connection
  */
 
 struct kvpool;
 
 struct kvpool_options {
-	size_t size;         /**< sizeof(struct kvpool_options) */
-	const char *socket;  /**< path; NULL: $KVPOOL_SOCKET, else the user instance, else the system instance */
-	const char *name;    /**< what the program calls itself, for operators; NULL: its command name */
-	unsigned timeout_ms; /**< bound on every call that asks the daemon, unless it has its own; 0: 2000 */
-	unsigned max_leases; /**< leases that may exist at once; 0: 256, at most 16384 */
+	size_t size; /**< sizeof(struct kvpool_options) */
+	/** path; NULL: $KVPOOL_SOCKET, else the user's instance, else the system's */
+	const char *socket;
+	/** what the program calls itself, for operators, up to 64 bytes; NULL: its command name */
+	const char *name;
+	/** bound on every message to the daemon, unless the call has its own; 0: 2000 */
+	unsigned timeout_ms;
+	/** leases that may exist at once; 0: 256, at most 16384 */
+	unsigned max_leases;
 };
 
 /**
@@ -71,17 +90,21 @@ struct kvpool_options {
  *
  * Returns 0 also when there is no daemon: the handle is then disconnected, every acquire misses
  * with KVPOOL_NO_DAEMON, and calls that ask the daemon try to connect again, at most once in a
- * back-off time that grows from 50 ms to 5 s. Never inside kvpool_acquire. Namespaces and leases
- * survive a reconnect; a lease that is held then stays readable until it is released.
+ * back-off time that grows from 50 ms to 5 s. Never inside kvpool_acquire.
  *
- * -EINVAL: options are malformed. -ENOMEM.
+ * Namespaces and leases survive the loss of a connection. Until there is a new one, lookups go on
+ * in the memory of the old one, unless the daemon gave it up (an orderly stop does). A lease that
+ * is held over a reconnect stays readable until it is released; a write becomes KVPOOL_STALE.
+ *
+ * -EINVAL: options are malformed. -ENOMEM. -ENOTSUP: the kernel is too old (MADV_WIPEONFORK).
  */
 int kvpool_connect(const struct kvpool_options *options, struct kvpool **ret);
 
 /**
  * Closes the connection, says goodbye to the daemon, and frees the handle once every namespace,
- * lease and write of it is freed too (in any order). NULL is ignored. Returns NULL, so that pool =
- * kvpool_close(pool) leaves nothing dangling.
+ * lease and write of it is freed too (in any order; leases that are held stay readable). Does not
+ * wait for anything. NULL is ignored. Returns NULL, so that pool = kvpool_close(pool) leaves
+ * nothing dangling.
  */
 struct kvpool *kvpool_close(struct kvpool *pool);
 
@@ -94,13 +117,14 @@ enum kvpool_state {
 /** What was known at the last call that asked the daemon; asks nobody. */
 enum kvpool_state kvpool_state(const struct kvpool *pool);
 
-/*
- * * Connects now, whatever the back-off says. 0 when connected, else the reason: -ENOENT,
- *   -ECONNREFUSED, -EACCES, -ETIMEDOUT…
+/**
+ * Connects now, whatever the back-off says, unless it is connected. Returns 0 when connected, else
+ * the reason: -ENOENT (no socket), -ECONNREFUSED, -EACCES, -ETIMEDOUT, -EPROTONOSUPPORT (daemon and
+ * library have no version in common), -EBUSY (leases of eight lost connections are still held)...
  */
 int kvpool_reconnect(struct kvpool *pool);
 
-/** Asks the daemon for a sign of life. Returns 0, or why there is none. */
+/** Asks the daemon for a sign of life. Returns 0, or why there is none, as kvpool_reconnect(). */
 int kvpool_ping(struct kvpool *pool);
 
 /**
@@ -110,19 +134,16 @@ int kvpool_ping(struct kvpool *pool);
 size_t kvpool_error(const struct kvpool *pool, char *buf, size_t n);
 
 /*
- * ------------------------------------------------------------------------------------------------------------------
+ * -------------------------------------------------------------------------------------------------
  * Namespaces: what must match for K/V to be interchangeable
  */
 
 struct kvpool_ns;
 
-/*
- * * An adapter (LoRA) that changes the K/V: SHA-256 of its content, and the scale it is applied
- *   with.
- */
+/** An adapter (LoRA) that changes the K/V. */
 struct kvpool_adapter {
-	uint8_t digest[32];
-	double scale;
+	uint8_t digest[32]; /**< SHA-256 of its content */
+	double scale;       /**< that it is applied with */
 };
 
 /** Anything else that an engine knows to matter. Both are UTF-8 without NUL; name has no '='. */
@@ -132,52 +153,60 @@ struct kvpool_field {
 };
 
 enum kvpool_group_rule {
-	KVPOOL_GROUP_ALL = 0,      /**< every block of the prefix (full attention): the one that this version serves */
-	KVPOOL_GROUP_TRAILING = 1, /**< the last group_n blocks (sliding window): refused with -EOPNOTSUPP */
-	KVPOOL_GROUP_LAST = 2,     /**< the last block (recurrent state): refused with -EOPNOTSUPP */
+	/** every block of the prefix (full attention): the one that this version serves */
+	KVPOOL_GROUP_ALL = 0,
+	/** the last group_n blocks (sliding window): refused with -EOPNOTSUPP */
+	KVPOOL_GROUP_TRAILING = 1,
+	/** the last block (recurrent state): refused with -EOPNOTSUPP */
+	KVPOOL_GROUP_LAST = 2,
 };
 
 /**
  * The descriptor of a namespace. Two programs share blocks exactly when all of it is equal. Text is
- * at most 512 bytes, NULL where a field does not apply. Set size and zero what you do not use.
+ * UTF-8, 1 to 512 bytes, NULL where a field does not apply.
  */
 struct kvpool_ns_desc {
-	size_t size;                  /**< sizeof(struct kvpool_ns_desc) */
-	const char *model;            /**< required: name, for people too */
-	const uint8_t *weights;       /**< required: 32 bytes, SHA-256 of the whole weights file */
+	size_t size;            /**< sizeof(struct kvpool_ns_desc) */
+	const char *model;      /**< required: name, for people too */
+	const uint8_t *weights; /**< required: 32 bytes, SHA-256 of the whole weights file */
 	const struct kvpool_adapter *adapters;
 	size_t n_adapters;
-	const char *type_k, *type_v;  /**< required: element types, "f16" */
-	uint32_t n_layers;            /**< required, as all numbers up to block_bytes */
+	const char *type_k, *type_v; /**< required: element types, "f16" */
+	uint32_t n_layers;           /**< required, as the numbers up to block_bytes */
 	uint32_t n_kv_heads;
-	uint32_t head_dim_k, head_dim_v;
-	uint32_t block_tokens;        /**< 1 to 65536 */
-	uint64_t block_bytes;         /**< 4 KiB to 256 MiB */
-	const char *layout;           /**< required: order and strides of the bytes of a block, as the engine names it */
-	const char *engine;           /**< required: whose layout, and its version */
-	const char *rotation;         /**< rotation of quantised K/V */
+	uint32_t head_dim_k, head_dim_v; /**< v: 0 where V is a part of what K stores */
+	uint32_t block_tokens;           /**< 1 to 65536 */
+	uint64_t block_bytes;            /**< 4 KiB to 256 MiB */
+	/** required: order and strides of the bytes of a block, as the engine names it */
+	const char *layout;
+	const char *engine;   /**< required: whose layout, and its version */
+	const char *rotation; /**< rotation of quantised K/V */
 	const char *rope_type;
 	double rope_freq_base, rope_freq_scale; /**< 0: absent */
-	const char *rope_scaling;     /**< every other parameter of RoPE */
-	uint32_t tp_rank, tp_size;    /**< tensor parallelism; tp_size 0: absent */
-	uint32_t group_rule, group_n; /**< enum kvpool_group_rule */
-	uint32_t group_index, group_count; /**< group_count 0: absent */
-	const void *salt;             /**< up to 64 bytes that separate users of one domain; NULL: none */
+	const char *rope_scaling;               /**< every other parameter of RoPE */
+	uint32_t tp_rank, tp_size;              /**< tensor parallelism; tp_size 0: absent */
+	uint32_t group_rule, group_n;           /**< enum kvpool_group_rule */
+	uint32_t group_index, group_count;      /**< group_count 0: absent */
+	const void *salt; /**< up to 64 bytes that separate users of one domain; NULL: none */
 	size_t salt_len;
 	const struct kvpool_field *extra;
 	size_t n_extra;
 };
 
 /**
- * Opens the namespace of a descriptor. Works without a daemon too: it is then registered when one
- * is there.
+ * Opens the namespace of a descriptor. Works without a daemon too: it is registered when one is
+ * there. It also succeeds when the daemon refuses it: lookups then miss with KVPOOL_NAMESPACE and
+ * writes fail with -ENOENT, each of them after asking the daemon again.
  *
  * -EINVAL: a field is missing or out of bounds; kvpool_error() names it. -EOPNOTSUPP: a group rule
- * other than ALL.
+ * other than ALL. -ENOMEM, -ESTALE.
  */
 int kvpool_ns_open(struct kvpool *pool, const struct kvpool_ns_desc *desc, struct kvpool_ns **ret);
 
-/** Frees the handle, not the blocks. NULL is ignored. Returns NULL. Leases of it stay valid. */
+/**
+ * Frees the handle, not the blocks. NULL is ignored. Returns NULL. Leases and writes of it stay
+ * valid.
+ */
 struct kvpool_ns *kvpool_ns_close(struct kvpool_ns *ns);
 
 /** The fingerprint that its keys start from: 32 bytes, the same in every process (doc/keys.md). */
@@ -194,7 +223,7 @@ uint32_t kvpool_ns_block_tokens(const struct kvpool_ns *ns);
 uint64_t kvpool_ns_block_bytes(const struct kvpool_ns *ns);
 
 /*
- * ------------------------------------------------------------------------------------------------------------------
+ * -------------------------------------------------------------------------------------------------
  * Keys
  */
 
@@ -206,11 +235,10 @@ struct kvpool_key {
 /**
  * Hashes the full blocks of n_tokens tokens: keys[i] is the key of the prefix that ends with block
  * i. after is the key of the block before the first token, NULL for the start of a prompt. Writes
- * at most max keys and returns how many; a partial block at the end has no key. No system call, no
- * allocation.
+ * at most max keys and returns how many; a partial block at the end has no key.
  */
-size_t kvpool_hash(const struct kvpool_ns *ns, const struct kvpool_key *after, const int32_t *tokens,
-		   size_t n_tokens, struct kvpool_key *keys, size_t max);
+size_t kvpool_hash(const struct kvpool_ns *ns, const struct kvpool_key *after,
+		   const int32_t *tokens, size_t n_tokens, struct kvpool_key *keys, size_t max);
 
 /**
  * How many tokens of a prompt of n_tokens may come from a cache: whole blocks, and at least the
@@ -219,13 +247,13 @@ size_t kvpool_hash(const struct kvpool_ns *ns, const struct kvpool_key *after, c
 size_t kvpool_usable_tokens(size_t n_tokens, uint32_t block_tokens);
 
 /*
- * ------------------------------------------------------------------------------------------------------------------
+ * -------------------------------------------------------------------------------------------------
  * Reading
  */
 
-/*
- * * A hold on the longest cached prefix of a prompt. While it is held, none of its blocks changes
- *   or goes.
+/**
+ * A hold on the longest cached prefix of a prompt. While it is held, none of its blocks changes or
+ * goes.
  */
 struct kvpool_lease;
 
@@ -233,14 +261,14 @@ struct kvpool_lease;
 enum kvpool_reason {
 	KVPOOL_COMPLETE = 0,      /**< all that may be cached is there */
 	KVPOOL_NOT_CACHED = 1,    /**< the next block is not in memory */
-	KVPOOL_PARTIAL_BLOCK = 2, /**< what is left is shorter than a block */
-	KVPOOL_BELOW_MIN = 3,     /**< the prompt is shorter than a block (and the token to compute) */
-	KVPOOL_PINS = 4,          /**< the lease is too small for the prompt: kvpool_lease_new */
-	KVPOOL_NO_DAEMON = 5,     /**< not connected, or the pool was given up */
-	KVPOOL_TIMEOUT = 6,
+	KVPOOL_PARTIAL_BLOCK = 2, /**< what is left of it is shorter than a block */
+	KVPOOL_BELOW_MIN = 3,     /**< so is the whole prompt, or it is empty */
+	KVPOOL_PINS = 4,          /**< beyond max_blocks of the lease, or no hazard word for it */
+	KVPOOL_NO_DAEMON = 5,     /**< never connected, or the memory was given up */
+	KVPOOL_TIMEOUT = 6,       /**< another tier took too long (this version has memory only) */
 	KVPOOL_FORKED = 7,        /**< this is a child of the process that opened the pool */
-	KVPOOL_RACED = 8,         /**< eviction won three times in a row */
-	KVPOOL_NAMESPACE = 9,     /**< the daemon has not accepted the namespace */
+	KVPOOL_RACED = 8,         /**< eviction took the blocks while they were being pinned */
+	KVPOOL_NAMESPACE = 9,     /**< not accepted by the daemon, or of another pool */
 };
 
 /** "not_cached"; "unknown" for another number. */
@@ -257,9 +285,9 @@ int kvpool_lease_new(struct kvpool *pool, size_t max_blocks, struct kvpool_lease
 struct kvpool_lease *kvpool_lease_free(struct kvpool_lease *lease);
 
 enum kvpool_acquire_flag {
-	/*
-	 * * kvpool_lease_block() will not be asked for: only the depth is found, in a logarithm of
-	 *   the blocks (keys form only).
+	/**
+	 * kvpool_lease_block() will not be asked for: kvpool_acquire_keys then finds the depth in
+	 * a logarithm of the blocks. kvpool_acquire ignores it.
 	 */
 	KVPOOL_DEPTH_ONLY = 1,
 };
@@ -278,47 +306,55 @@ size_t kvpool_acquire_keys(struct kvpool_ns *ns, struct kvpool_lease *lease,
 
 /**
  * Makes a lease longer in place, when more of its prompt got cached: tokens is the whole prompt
- * again, of which only what follows the lease is looked at. What it holds stays held throughout.
- * Returns the tokens that it has then.
+ * again, of which only what follows the lease is looked at. What it holds stays held throughout,
+ * and its pointers stay valid. Returns the tokens that it has then.
+ *
+ * A lease that missed is acquired anew, for the namespace that it was acquired for. A lease from
+ * before a reconnect is extended in the memory that it is from. KVPOOL_RACED also when its blocks
+ * were flushed and stored anew meanwhile: release it and acquire again to get more.
  */
 size_t kvpool_extend(struct kvpool_lease *lease, const int32_t *tokens, size_t n_tokens);
 
 /** The same with the keys of the whole chain. */
 size_t kvpool_extend_keys(struct kvpool_lease *lease, const struct kvpool_key *keys, size_t n_keys);
 
-/*
- * * Lets go. Pointers of kvpool_lease_block() are invalid from here. Releasing an empty lease is
- *   fine.
+/**
+ * Lets go. Pointers of kvpool_lease_block() are invalid from here. Releasing an empty lease is
+ * fine.
  */
 void kvpool_release(struct kvpool_lease *lease);
 
 size_t kvpool_lease_tokens(const struct kvpool_lease *lease);
 size_t kvpool_lease_blocks(const struct kvpool_lease *lease);
+
+/** Of the last acquire or extend. A lease that was never acquired: KVPOOL_BELOW_MIN. */
 enum kvpool_reason kvpool_lease_reason(const struct kvpool_lease *lease);
 
 /**
  * The bytes of block i of the prefix, block_bytes of them, in place. NULL when i is out of range,
  * after KVPOOL_DEPTH_ONLY, or in a forked child. Valid until the lease is released. Never write to
- * it.
+ * it: the memory is shared, and everybody believes in what it holds.
  */
 const void *kvpool_lease_block(const struct kvpool_lease *lease, size_t i);
 
 enum kvpool_read_flag {
-	KVPOOL_VERIFY = 1, /**< compare checksums of the blocks that are copied whole, in the same pass */
+	/** compare checksums of the blocks that are copied whole, in the same pass */
+	KVPOOL_VERIFY = 1,
 };
 
 /**
  * Copies bytes out: the blocks of the lease count as one run, of which the bytes from offset on
- * fill the buffers of iov. Returns
- * 0. -ERANGE: the lease has fewer bytes. -EBADMSG: KVPOOL_VERIFY found a wrong checksum; the daemon
- *    is told, the buffers hold nothing to rely on. -ENODATA: no pointers (KVPOOL_DEPTH_ONLY).
- *    -ESTALE.
+ * fill the buffers of iov. Returns 0.
+ *
+ * -ERANGE: the lease has fewer bytes. -EBADMSG: KVPOOL_VERIFY found a wrong checksum; the daemon is
+ * told, the buffers hold nothing to rely on. -ENODATA: no pointers (KVPOOL_DEPTH_ONLY). -EINVAL: a
+ * negative iovcnt or an unknown flag. -ESTALE. After these nothing was copied, but for -EBADMSG.
  */
-int kvpool_lease_read(struct kvpool_lease *lease, uint64_t offset, const struct iovec *iov, int iovcnt,
-		      unsigned flags);
+int kvpool_lease_read(struct kvpool_lease *lease, uint64_t offset, const struct iovec *iov,
+		      int iovcnt, unsigned flags);
 
 /*
- * ------------------------------------------------------------------------------------------------------------------
+ * -------------------------------------------------------------------------------------------------
  * Writing
  */
 
@@ -333,7 +369,7 @@ enum kvpool_verdict {
 	KVPOOL_FULL = 4,      /**< no room */
 	KVPOOL_NO_PARENT = 5, /**< the block before it is not cached */
 	KVPOOL_COMMITTED = 6, /**< stored */
-	KVPOOL_STALE = 7,     /**< the reservation is gone: it took too long, was flushed, or the daemon restarted */
+	KVPOOL_STALE = 7,     /**< gone: too late, flushed, or the connection was lost */
 };
 
 /** "granted"; "unknown" for another number. */
@@ -342,20 +378,25 @@ const char *kvpool_verdict_name(enum kvpool_verdict verdict);
 /**
  * Reserves slots for the full blocks of a prompt from block first_block on: first_block is usually
  * kvpool_lease_blocks() of what was acquired. Blocks before it must be cached. Returns the number
- * of granted blocks, which can be 0, and the write; it must be freed with kvpool_write_free().
- * -ENOTCONN, -ETIMEDOUT, -EINVAL (first_block is behind the last full block), -ENOMEM, -ESTALE.
+ * of granted blocks, which can be 0, and the write, which has one block for each full block from
+ * first_block on and must be freed with kvpool_write_free().
+ *
+ * A grant is held for a bounded time: commit, or free, soon. -EINVAL:
+ * first_block is greater than the number of full blocks, or there are more than 1048576. -EROFS:
+ * this program may not write to the pool. Else as calls that ask the daemon.
  */
 int kvpool_reserve(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, size_t first_block,
 		   struct kvpool_write **ret);
 
-/*
- * * The same for keys; parent is the key of the block before keys[0], NULL for the start of a
- *   chain.
+/**
+ * The same for keys; parent is the key of the block before keys[0], NULL for the start of a chain.
  */
 int kvpool_reserve_keys(struct kvpool_ns *ns, const struct kvpool_key *parent,
 			const struct kvpool_key *keys, size_t n_keys, struct kvpool_write **ret);
 
 size_t kvpool_write_blocks(const struct kvpool_write *write);
+
+/** Of block i of the write, from 0 on. KVPOOL_STALE when i is out of range. */
 enum kvpool_verdict kvpool_write_verdict(const struct kvpool_write *write, size_t i);
 
 /**
@@ -367,8 +408,8 @@ void *kvpool_write_block(const struct kvpool_write *write, size_t i);
 
 /**
  * Copies block i in from buffers of together block_bytes, with its checksum in the same pass.
- * -EINVAL: another sum, or not granted. Cheaper than writing through the pointer, since
- * kvpool_commit() need not read the block again.
+ * -EINVAL: another sum, or not granted. -ESTALE. Cheaper than writing through the pointer, since
+ * kvpool_commit() need not read the block again; after it, do not write through the pointer too.
  */
 int kvpool_write_copy(struct kvpool_write *write, size_t i, const struct iovec *iov, int iovcnt);
 
@@ -376,11 +417,16 @@ int kvpool_write_copy(struct kvpool_write *write, size_t i, const struct iovec *
  * Makes the first n blocks of the write visible (all: kvpool_write_blocks()): of those, the granted
  * ones. Their bytes must be there, and visible to the CPU where a device wrote them. Returns how
  * many blocks were stored by this call; verdicts tell of each. Blocks behind n stay reserved.
- * -ENOTCONN, -ETIMEDOUT: nothing is known of them; they are KVPOOL_STALE from here.
+ *
+ * -EINVAL: n is too large. When it fails as calls that ask the daemon do, nothing is known of the
+ * blocks that it was about; they are KVPOOL_STALE from here.
  */
 int kvpool_commit(struct kvpool_write *write, size_t n);
 
-/** Gives back what was granted and not committed, and frees. NULL is ignored. Returns NULL. */
+/**
+ * Gives back what was granted and not committed, and frees. Whatever still writes to the blocks
+ * (another thread, a device) must have stopped. NULL is ignored. Returns NULL.
+ */
 struct kvpool_write *kvpool_write_free(struct kvpool_write *write);
 
 /**
@@ -391,49 +437,61 @@ typedef int (*kvpool_fill)(void *arg, size_t i, void *block);
 
 /**
  * Stores what is not cached yet of the full blocks of a prompt: finds them, reserves, calls fill
- * for each granted block in order, commits. Returns how many blocks it stored, 0 when all were
- * there or another program is writing them. -ENOTCONN, -ETIMEDOUT, -ENOSPC (not a single block had
- * room), -ESTALE.
+ * for each granted block in order, commits; long prompts in runs of a thousand blocks or so.
+ * Returns how many blocks it stored, 0 when all were there or another program is writing them.
+ *
+ * -ENOSPC: not a single block had room. -EROFS. Else as calls that ask the daemon; blocks that were
+ * stored before that stay stored.
  */
-int kvpool_publish(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, kvpool_fill fill, void *arg);
-
-/*
- * * The same from memory: iov[i] is block first_block + i of the prompt, each of block_bytes bytes.
- */
-int kvpool_publish_iov(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, size_t first_block,
-		       const struct iovec *iov, size_t n_blocks);
+int kvpool_publish(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, kvpool_fill fill,
+		   void *arg);
 
 /**
- * Waits while another program writes blocks of this prompt, from first_block on, until they are
- * cached, or it gave up or died, or timeout_ms is over. Returns how many tokens of the prompt are
- * cached then, or -ETIMEDOUT, -ENOTCONN, -ESTALE. Meant for single flight: what would be computed
- * twice is computed once. Call kvpool_acquire() or kvpool_extend() afterwards.
+ * The same from memory: iov[i] is block first_block + i of the prompt, each of block_bytes bytes.
+ * Blocks before first_block must be cached. -EINVAL: another length, or more blocks than the prompt
+ * has full ones.
+ */
+int kvpool_publish_iov(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
+		       size_t first_block, const struct iovec *iov, size_t n_blocks);
+
+/**
+ * Waits while another program writes full blocks of this prompt, from first_block on, until they
+ * are cached, or it gave up or died, or timeout_ms is over (0: only asks). Returns how many tokens
+ * of the prompt are cached then, given that those before first_block are: at least first_block
+ * blocks of them.
+ *
+ * -ETIMEDOUT: it was still being written. -EINVAL: as kvpool_reserve(). Else as calls that ask the
+ * daemon. Meant for single flight: what would be computed twice is computed once. Call
+ * kvpool_acquire() or kvpool_extend() afterwards.
  */
 long kvpool_wait(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, size_t first_block,
 		 unsigned timeout_ms);
 
 /*
- * ------------------------------------------------------------------------------------------------------------------
+ * -------------------------------------------------------------------------------------------------
  * Numbers
  */
 
 /** Since the handle was opened. asked_tokens = hit_tokens + miss_tokens. */
 struct kvpool_stats {
-	size_t size; /**< set to sizeof(struct kvpool_stats) by the caller */
-	uint64_t lookups;
+	size_t size;      /**< set to sizeof(struct kvpool_stats) by the caller */
+	uint64_t lookups; /**< acquires and extends that asked for at least one token */
 	uint64_t asked_tokens, hit_tokens, miss_tokens;
 	uint64_t shared_tokens; /**< hit tokens whose deepest block another program wrote */
-	uint64_t raced;
+	uint64_t raced;         /**< lookups that ended with KVPOOL_RACED */
 	uint64_t copies_out, copied_out_bytes; /**< kvpool_lease_read */
-	uint64_t copies_in, copied_in_bytes;   /**< kvpool_write_copy, kvpool_publish_iov */
+	uint64_t copies_in, copied_in_bytes;   /**< blocks: kvpool_write_copy, kvpool_publish_iov */
 	uint64_t checksum_errors;
-	uint64_t requests;      /**< messages to the daemon */
-	uint64_t reconnects;
+	uint64_t requests;   /**< messages to the daemon */
+	uint64_t reconnects; /**< connections after the first */
 };
 
-/** Returns 0, or -EINVAL when size is none that this version knows. */
+/** Returns 0; -EINVAL when size is none that this version knows; -ESTALE. */
 int kvpool_get_stats(const struct kvpool *pool, struct kvpool_stats *ret);
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif
