@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The connection of a handle to its daemon: made, found broken, made again.
+ *
+ * 	disconnected --link_get after the back-off, kvpool_reconnect--> connecting
+ * 	connecting   --hello, regions mapped, namespaces open--> connected
+ * 	connecting   --anything fails--> disconnected, with a longer back-off
+ * 	connected    --hang-up, STOPPING, nonsense: seen by the next call--> disconnected
+ * 	any	     --kvpool_close--> closed
+ *
+ * One thread connects; others that come meanwhile wait for it within their own deadlines. The old
+ * attachment stays current, and lookups go on in it, until the new one is complete or the daemon
+ * has given the memory up.
+ */
+#ifndef KVP_CLIENT_LINK_H
+#define KVP_CLIENT_LINK_H
+
+#include "client/handle.h"
+
+/* A connection and the attachment that came with it, each with a reference. */
+struct link {
+	struct rpc *rpc;
+	struct attach *attach;
+	uint32_t max_keys; /* in one request */
+};
+
+enum link_effort {
+	LINK_PATIENT, /* not before the back-off is over */
+	LINK_NOW,
+};
+
+/*
+ * Gets the connection, and connects where there is none. Returns 0, or -errno: why it could not be
+ * had, with the text of kvpool_error made.
+ */
+int link_get(struct kvpool *p, enum link_effort effort, uint64_t deadline, struct link *ret);
+
+/* Gives the references back; in a child too. */
+void link_put(struct kvpool *p, struct link *l);
+
+/*
+ * Makes one call on it: rpc_call(), and the text of kvpool_error where it fails. what names the
+ * request for people ("reserve blocks").
+ */
+int link_call(struct kvpool *p, const struct link *l, const char *what, struct rpc_call *call,
+	      const ProtobufCMessage *request, uint64_t deadline);
+
+/* What calls that ask the daemon return when link_get failed with err. */
+int link_errno(int err);
+
+/* Says goodbye and disconnects for good. Does not wait. */
+void link_close(struct kvpool *p);
+
+#endif

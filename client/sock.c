@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "client/sock.h"
+
+/* A full backlog is no event that can be waited for: look again after this long. */
+#define SOCK_RETRY_NS (2 * NSEC_PER_MSEC)
+
+/* Milliseconds until the deadline, rounded up, so that waiting for it does not spin at its end. */
+static int ms_until(uint64_t deadline)
+{
+	uint64_t now = clock_ns();
+	uint64_t ms = now < deadline ? (deadline - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC : 0;
+
+	return (int)MIN(ms, (uint64_t)INT_MAX);
+}
+
+int sock_wait(int sock, short events, uint64_t deadline)
+{
+	struct pollfd p = { .fd = sock, .events = events };
+
+	for (;;) {
+		int ms = ms_until(deadline);
+		int n = poll(&p, 1, ms);
+
+		/* What poll itself fails with (out of memory) shows again where the socket is used.
+		 */
+		if (n > 0 || (n < 0 && errno != EINTR))
+			return 0;
+		if (!ms)
+			return -ETIMEDOUT;
+	}
+}
+
+static int try_connect(int sock, const struct sockaddr_un *to)
+{
+	if (connect(sock, (const struct sockaddr *)to, sizeof(*to)) == 0)
+		return 0;
+	return -errno;
+}
+
+int sock_connect(const char *path, uint64_t deadline)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	_cleanup_fd_ int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err;
+
+	if (sock < 0)
+		return -errno;
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
+	for (;;) {
+		uint64_t now = clock_ns();
+
+		err = try_connect(sock, &to);
+		if (err != -EAGAIN && err != -EINTR)
+			break;
+		if (now >= deadline)
+			return -ETIMEDOUT;
+		(void)sock_wait(-1, 0, MIN(deadline, now + SOCK_RETRY_NS));
+	}
+	return err < 0 ? err : TAKE_FD(sock);
+}

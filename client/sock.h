@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connecting a socket, and waiting for one, until a deadline (base/clock.h). */
+#ifndef KVP_CLIENT_SOCK_H
+#define KVP_CLIENT_SOCK_H
+
+#include <stdint.h>
+
+/* Connects a SOCK_SEQPACKET socket. Returns it, or -errno: -ETIMEDOUT when nobody accepts. */
+int sock_connect(const char *path, uint64_t deadline);
+
+/*
+ * Waits until the socket is ready for events (POLLIN, POLLOUT) or broken, which the next call on
+ * it tells. Returns 0 or -ETIMEDOUT.
+ */
+int sock_wait(int sock, short events, uint64_t deadline);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "client/chain.h"
+#include "client/ns.h"
+#include "proto/kvpool.pb-c.h"
+
+/* What one WAIT said. */
+struct waited {
+	uint32_t n_keys, present;
+	int timed_out;
+};
+
+static int waited_take(void *arg, const ProtobufCMessage *reply)
+{
+	const Kvpool__WaitReply *m = (const Kvpool__WaitReply *)reply;
+	struct waited *w = arg;
+
+	if (m->present > w->n_keys)
+		return -EPROTO;
+	w->present = m->present;
+	w->timed_out = m->timed_out;
+	return 0;
+}
+
+/* The time that is left, for the daemon. */
+static uint32_t left_ms(uint64_t until)
+{
+	uint64_t now = clock_ns();
+
+	return now < until ? (uint32_t)MIN((until - now) / NSEC_PER_MSEC, (uint64_t)UINT32_MAX) : 0;
+}
+
+static int wait_part(struct kvpool *p, const struct link *l, Kvpool__Wait *m, uint64_t deadline,
+		     struct waited *ret)
+{
+	struct rpc_call call = { .op = OP_WAIT, .take = waited_take, .arg = ret };
+	int err = link_call(p, l, "wait for blocks", &call, &m->base, deadline);
+
+	if (err == -ETIMEDOUT || (!err && ret->timed_out))
+		return handle_error(p, -ETIMEDOUT,
+				    "blocks are still being written by another program: "
+				    "the time to wait for them is over");
+	return err;
+}
+
+/* Waits for the keys of a chain, as many as fit a message at once. Returns how many are cached. */
+static long wait_chain(struct kvpool_ns *ns, const struct link *l, const struct chain *c,
+		       uint64_t until, uint64_t deadline)
+{
+	Kvpool__Wait m = KVPOOL__WAIT__INIT;
+	struct waited w = { 0 };
+	size_t at = 0;
+	int err;
+
+	err = ns_register(ns, l, deadline, &m.ns);
+	for (; !err && at < c->n && w.present == w.n_keys; at += w.present) {
+		w.n_keys = (uint32_t)MIN(c->n - at, (size_t)l->max_keys);
+		m.keys = (ProtobufCBinaryData){ w.n_keys * sizeof(c->keys[0]),
+						(uint8_t *)c->keys[at].w };
+		m.timeout_ms = left_ms(until);
+		err = wait_part(ns->pool, l, &m, deadline, &w);
+	}
+	return err < 0 ? err : (long)at;
+}
+
+long kvpool_wait(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, size_t first_block,
+		 unsigned timeout_ms)
+{
+	struct kvpool *p = ns->pool;
+	uint64_t until, deadline;
+	struct chain c;
+	struct link l;
+	long n;
+
+	if (handle_is_forked(p))
+		return -ESTALE;
+	until = clock_ns() + timeout_ms * NSEC_PER_MSEC;
+	/* An answer that is due at once takes a moment, too. */
+	deadline = timeout_ms ? until : handle_deadline(p);
+	n = chain_open(&c, ns, tokens, n_tokens, first_block, CHAIN_ALL);
+	if (n < 0)
+		return n;
+	n = c.n ? link_get(p, LINK_PATIENT, deadline, &l) : 0;
+	if (n < 0) {
+		n = link_errno((int)n);
+	} else if (c.n) {
+		n = wait_chain(ns, &l, &c, until, deadline);
+		link_put(p, &l);
+	}
+	chain_close(&c);
+	return n < 0 ? n : (long)((first_block + (size_t)n) * ns->block_tokens);
+}

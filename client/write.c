@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "client/chain.h"
+#include "client/ns.h"
+#include "client/write.h"
+#include "kernels/copy.h"
+#include "kernels/crc32c.h"
+#include "proto/kvpool.pb-c.h"
+#include "shm/control.h"
+
+#define RUNS_MAX 128u
+
+static_assert((int)KVPOOL_GRANTED == VERDICT_GRANTED && (int)KVPOOL_PRESENT == VERDICT_PRESENT &&
+	      (int)KVPOOL_BUSY == VERDICT_BUSY && (int)KVPOOL_FULL == VERDICT_FULL &&
+	      (int)KVPOOL_NO_PARENT == VERDICT_NO_PARENT &&
+	      (int)KVPOOL_COMMITTED == VERDICT_COMMITTED && (int)KVPOOL_STALE == VERDICT_STALE,
+	      "verdicts of the library and of the protocol are the same numbers");
+
+/* One block of memory: the entries of gen first, for their alignment. */
+static int message_init(struct write_message *m, size_t max)
+{
+	uint8_t *memory = calloc(MAX(max, (size_t)1), sizeof(*m->gen) + 3 * sizeof(*m->desc));
+
+	if (!memory)
+		return -ENOMEM;
+	m->max = max;
+	m->gen = (uint64_t *)memory;
+	m->desc = (uint32_t *)(m->gen + max);
+	m->crc = m->desc + max;
+	m->block = m->crc + max;
+	return 0;
+}
+
+static void message_add(struct kvpool_write *w, size_t block)
+{
+	struct write_message *m = &w->message;
+	const struct write_block *b = &w->blocks[block];
+
+	m->desc[m->n] = b->desc;
+	m->gen[m->n] = b->gen;
+	m->crc[m->n] = b->crc;
+	m->block[m->n++] = (uint32_t)block;
+}
+
+/* Takes the references of l over, unless it returns NULL. */
+static struct kvpool_write *write_new(struct kvpool_ns *ns, size_t n, const struct link *l)
+{
+	struct kvpool_write *w = calloc(1, sizeof(*w) + n * sizeof(w->blocks[0]));
+
+	if (!w || message_init(&w->message, MIN(n, (size_t)l->max_keys)) < 0) {
+		free(w);
+		return NULL;
+	}
+	w->pool = ns->pool;
+	w->ns = ns;
+	w->link = *l;
+	w->n_blocks = n;
+	handle_ref(ns->pool);
+	ns_ref(ns);
+	return w;
+}
+
+static void write_drop(struct kvpool_write *w)
+{
+	struct kvpool *p = w->pool;
+
+	if (w->link.rpc)
+		link_put(p, &w->link);
+	ns_put(w->ns);
+	free(w->message.gen);
+	free(w);
+	handle_tidy(p);
+	handle_unref(p);
+}
+
+static int is_stale(const struct kvpool_write *w)
+{
+	const char *why;
+
+	return w->link.rpc && rpc_status(w->link.rpc, &why) != 0;
+}
+
+static uint8_t *slot_of(const struct kvpool_write *w, const struct write_block *b)
+{
+	return w->link.attach->pool + slot_offset(b->slot);
+}
+
+/* One RESERVE: blocks [at, at + n) of the write. */
+struct reserving {
+	struct kvpool_write *w;
+	size_t at, n;
+};
+
+static int take_grant(const struct kvpool_write *w, struct write_block *b,
+		      const Kvpool__ReserveReply *m, size_t grant)
+{
+	const struct attach *a = w->link.attach;
+
+	if (grant >= m->n_desc || m->desc[grant] >= a->control.max_blocks ||
+	    slot_offset(m->slot[grant]) + w->ns->block_bytes > a->pool_bytes)
+		return -EPROTO;
+	b->desc = m->desc[grant];
+	b->gen = m->gen[grant];
+	b->slot = m->slot[grant];
+	b->held = 1;
+	return 0;
+}
+
+static int reserve_take(void *arg, const ProtobufCMessage *reply)
+{
+	const Kvpool__ReserveReply *m = (const Kvpool__ReserveReply *)reply;
+	struct reserving *r = arg;
+	size_t grants = 0;
+
+	if (m->verdict.len != r->n || m->n_gen != m->n_desc || m->n_slot != m->n_desc)
+		return -EPROTO;
+	for (size_t i = 0; i < r->n; i++) {
+		struct write_block *b = &r->w->blocks[r->at + i];
+
+		b->verdict = m->verdict.data[i];
+		if (b->verdict < VERDICT_GRANTED || b->verdict > VERDICT_NO_PARENT)
+			return -EPROTO;
+		if (b->verdict == VERDICT_GRANTED && take_grant(r->w, b, m, grants++) < 0)
+			return -EPROTO;
+	}
+	if (m->full && !r->w->full)
+		r->w->full = m->full;
+	return grants == m->n_desc ? 0 : -EPROTO;
+}
+
+static int reserve_part(struct reserving *r, uint32_t ns, const struct block_key *parent,
+			const struct block_key *keys)
+{
+	struct kvpool_write *w = r->w;
+	Kvpool__Reserve m = KVPOOL__RESERVE__INIT;
+	struct rpc_call call = { .op = OP_RESERVE, .take = reserve_take, .arg = r };
+
+	m.ns = ns;
+	if (parent)
+		m.parent = (ProtobufCBinaryData){ sizeof(*parent), (uint8_t *)parent->w };
+	m.keys = (ProtobufCBinaryData){ r->n * sizeof(*keys), (uint8_t *)keys->w };
+	return link_call(w->pool, &w->link, "reserve blocks", &call, &m.base,
+			 handle_deadline(w->pool));
+}
+
+static int can_go_deeper(enum kvpool_verdict v)
+{
+	return v == KVPOOL_GRANTED || v == KVPOOL_PRESENT;
+}
+
+/* All parts. What the daemon says to the last block of one holds for all deeper ones. */
+static int reserve_all(struct kvpool_write *w, uint32_t ns, const struct block_key *parent,
+		       const struct block_key *keys)
+{
+	struct reserving r = { .w = w };
+	uint8_t last = KVPOOL_GRANTED;
+
+	for (; r.at < w->n_blocks && can_go_deeper(last); r.at += r.n) {
+		int err;
+
+		r.n = MIN(w->message.max, w->n_blocks - r.at);
+		err = reserve_part(&r, ns, r.at ? &keys[r.at - 1] : parent, keys + r.at);
+		if (err < 0)
+			return err;
+		last = w->blocks[r.at + r.n - 1].verdict;
+	}
+	for (; r.at < w->n_blocks; r.at++)
+		w->blocks[r.at].verdict = last;
+	return 0;
+}
+
+static int count_granted(const struct kvpool_write *w)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < w->n_blocks; i++)
+		n += w->blocks[i].verdict == KVPOOL_GRANTED;
+	return n;
+}
+
+/* The connection, the number of the namespace there, and that the pool can be written to. */
+static int open_for_write(struct kvpool_ns *ns, struct link *l, uint32_t *ret_number)
+{
+	struct kvpool *p = ns->pool;
+	uint64_t deadline = handle_deadline(p);
+	int err = link_get(p, LINK_PATIENT, deadline, l);
+
+	if (err < 0)
+		return link_errno(err);
+	err = ns_register(ns, l, deadline, ret_number);
+	if (!err && !l->attach->writable)
+		err = handle_error(p, -EROFS,
+				   "cannot store blocks of namespace \"%s\": kvpoold lets "
+				   "this program only read",
+				   ns->model);
+	if (err < 0)
+		link_put(p, l);
+	return err;
+}
+
+int write_reserve(struct kvpool_ns *ns, const struct block_key *parent,
+		  const struct block_key *keys, size_t n_keys, struct kvpool_write **ret)
+{
+	struct link l = { .rpc = NULL };
+	struct kvpool_write *w;
+	uint32_t number = NS_NONE;
+	int err = n_keys ? open_for_write(ns, &l, &number) : 0;
+
+	if (err < 0)
+		return err;
+	w = write_new(ns, n_keys, &l);
+	if (!w) {
+		if (l.rpc)
+			link_put(ns->pool, &l);
+		return handle_error(ns->pool, -ENOMEM, "no memory to write %zu blocks", n_keys);
+	}
+	err = reserve_all(w, number, parent, keys);
+	if (err < 0) {
+		kvpool_write_free(w);
+		return err;
+	}
+	*ret = w;
+	return count_granted(w);
+}
+
+int kvpool_reserve_keys(struct kvpool_ns *ns, const struct kvpool_key *parent,
+			const struct kvpool_key *keys, size_t n_keys, struct kvpool_write **ret)
+{
+	if (handle_is_forked(ns->pool))
+		return -ESTALE;
+	if (n_keys > CHAIN_BLOCKS_MAX)
+		return handle_error(ns->pool, -EINVAL, "a write of %zu blocks: %u are the most",
+				    n_keys, CHAIN_BLOCKS_MAX);
+	return write_reserve(ns, (const struct block_key *)parent, (const struct block_key *)keys,
+			     n_keys, ret);
+}
+
+int kvpool_reserve(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, size_t first_block,
+		   struct kvpool_write **ret)
+{
+	struct chain c;
+	int n;
+
+	if (handle_is_forked(ns->pool))
+		return -ESTALE;
+	n = chain_open(&c, ns, tokens, n_tokens, first_block, CHAIN_ALL);
+	if (n < 0)
+		return n;
+	n = write_reserve(ns, chain_parent(&c, 0), c.keys, c.n, ret);
+	chain_close(&c);
+	return n;
+}
+
+size_t kvpool_write_blocks(const struct kvpool_write *w)
+{
+	return w->n_blocks;
+}
+
+enum kvpool_verdict kvpool_write_verdict(const struct kvpool_write *w, size_t i)
+{
+	enum kvpool_verdict v;
+
+	if (i >= w->n_blocks || handle_is_forked(w->pool))
+		return KVPOOL_STALE;
+	v = w->blocks[i].verdict;
+	return v == KVPOOL_GRANTED && is_stale(w) ? KVPOOL_STALE : v;
+}
+
+void *kvpool_write_block(const struct kvpool_write *w, size_t i)
+{
+	return kvpool_write_verdict(w, i) == KVPOOL_GRANTED ? slot_of(w, &w->blocks[i]) : NULL;
+}
+
+static void count_copies(struct kvpool_write *w, size_t n)
+{
+	handle_count(w->pool, w->link.attach, COUNTER_COPIES_IN, n);
+	handle_count(w->pool, w->link.attach, COUNTER_COPIED_IN_BYTES, n * w->ns->block_bytes);
+}
+
+/* Copies buffers that together are one block, and returns its checksum. */
+static uint32_t copy_pieces(uint8_t *to, const struct iovec *iov, int iovcnt)
+{
+	struct copy_run runs[RUNS_MAX];
+	uint32_t crc = 0;
+
+	while (iovcnt) {
+		unsigned int n = MIN((unsigned int)iovcnt, RUNS_MAX);
+
+		for (unsigned int i = 0; i < n; i++) {
+			runs[i] = (struct copy_run){ to, iov[i].iov_base, iov[i].iov_len, 0 };
+			to += iov[i].iov_len;
+		}
+		copy_crc_batch(runs, n);
+		for (unsigned int i = 0; i < n; i++)
+			crc = crc32c_combine(crc, runs[i].crc, runs[i].n);
+		iov += n;
+		iovcnt -= (int)n;
+	}
+	return crc;
+}
+
+/* True when the buffers are together as long as one block. */
+static int is_one_block(const struct iovec *iov, int iovcnt, uint64_t block_bytes)
+{
+	uint64_t left = block_bytes;
+
+	for (int i = 0; i < iovcnt; i++) {
+		if (iov[i].iov_len > left)
+			return 0;
+		left -= iov[i].iov_len;
+	}
+	return !left;
+}
+
+int kvpool_write_copy(struct kvpool_write *w, size_t i, const struct iovec *iov, int iovcnt)
+{
+	uint8_t *to;
+
+	if (handle_is_forked(w->pool))
+		return -ESTALE;
+	to = kvpool_write_block(w, i);
+	if (!to || !is_one_block(iov, iovcnt, w->ns->block_bytes))
+		return handle_error(w->pool, -EINVAL, "block %zu of a write: %s", i,
+				    to ? "the buffers are not as long as a block" : "not granted");
+	w->blocks[i].crc = iovcnt == 1 ? copy_crc(to, iov->iov_base, iov->iov_len)
+				       : copy_pieces(to, iov, iovcnt);
+	w->blocks[i].has_crc = 1;
+	count_copies(w, 1);
+	return 0;
+}
+
+void write_copy_blocks(struct kvpool_write *w, const struct iovec *iov, size_t n)
+{
+	struct copy_run runs[RUNS_MAX];
+	struct write_block *block[RUNS_MAX];
+	unsigned int k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct write_block *b = &w->blocks[i];
+
+		if (b->verdict == KVPOOL_GRANTED) {
+			runs[k] = (struct copy_run){ slot_of(w, b), iov[i].iov_base, iov[i].iov_len,
+						     0 };
+			block[k++] = b;
+		}
+		if (k < RUNS_MAX && i + 1 < n)
+			continue;
+		if (k)
+			count_copies(w, k);
+		copy_crc_batch(runs, k);
+		for (; k; k--) {
+			block[k - 1]->crc = runs[k - 1].crc;
+			block[k - 1]->has_crc = 1;
+		}
+	}
+}
+
+/* Counts what was stored by one message. */
+struct committing {
+	struct kvpool_write *w;
+	int stored;
+};
+
+static int commit_take(void *arg, const ProtobufCMessage *reply)
+{
+	const Kvpool__CommitReply *m = (const Kvpool__CommitReply *)reply;
+	struct committing *c = arg;
+	struct write_message *sent = &c->w->message;
+
+	if (m->verdict.len != sent->n)
+		return -EPROTO;
+	for (size_t i = 0; i < sent->n; i++) {
+		struct write_block *b = &c->w->blocks[sent->block[i]];
+		uint8_t v = m->verdict.data[i];
+
+		if (v != VERDICT_COMMITTED && v != VERDICT_STALE && v != VERDICT_NO_PARENT &&
+		    v != VERDICT_NOT_OWNER)
+			return -EPROTO;
+		b->verdict = v == VERDICT_NOT_OWNER ? VERDICT_STALE : v;
+		b->held = v == VERDICT_STALE || v == VERDICT_NO_PARENT;
+		c->stored += v == VERDICT_COMMITTED;
+	}
+	return 0;
+}
+
+/* Sends what is in the message. */
+static int commit_part(struct committing *c)
+{
+	struct kvpool_write *w = c->w;
+	struct write_message *sent = &w->message;
+	struct rpc_call call = { .op = OP_COMMIT, .take = commit_take, .arg = c };
+	Kvpool__Commit m = KVPOOL__COMMIT__INIT;
+	int err;
+
+	m.n_desc = m.n_gen = m.n_crc = sent->n;
+	m.desc = sent->desc;
+	m.gen = sent->gen;
+	m.crc = sent->crc;
+	err = link_call(w->pool, &w->link, "commit blocks", &call, &m.base,
+			handle_deadline(w->pool));
+	sent->n = 0;
+	return err;
+}
+
+static int commit_granted(struct kvpool_write *w, size_t n)
+{
+	struct committing c = { .w = w };
+	int err = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct write_block *b = &w->blocks[i];
+
+		if (b->verdict != KVPOOL_GRANTED)
+			continue;
+		if (!b->has_crc)
+			b->crc = crc32c(0, slot_of(w, b), w->ns->block_bytes);
+		message_add(w, i);
+		if (w->message.n == w->message.max)
+			err = commit_part(&c);
+		if (err < 0)
+			return err;
+	}
+	if (w->message.n)
+		err = commit_part(&c);
+	return err < 0 ? err : c.stored;
+}
+
+/* What nothing is known of. */
+static void make_stale(struct kvpool_write *w, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (w->blocks[i].verdict == KVPOOL_GRANTED)
+			w->blocks[i].verdict = KVPOOL_STALE;
+}
+
+int kvpool_commit(struct kvpool_write *w, size_t n)
+{
+	int stored;
+
+	if (handle_is_forked(w->pool))
+		return -ESTALE;
+	if (n > w->n_blocks)
+		return handle_error(w->pool, -EINVAL, "commit of %zu blocks: the write has %zu", n,
+				    w->n_blocks);
+	if (is_stale(w))
+		return handle_error(w->pool, -ENOTCONN,
+				    "cannot commit blocks: the connection that they "
+				    "were granted on is gone; reserve them again");
+	stored = commit_granted(w, n);
+	if (stored < 0)
+		make_stale(w, n);
+	return stored;
+}
+
+static int abort_part(struct kvpool_write *w)
+{
+	struct rpc_call call = { .op = OP_ABORT };
+	Kvpool__Abort m = KVPOOL__ABORT__INIT;
+
+	m.n_desc = m.n_gen = w->message.n;
+	m.desc = w->message.desc;
+	m.gen = w->message.gen;
+	w->message.n = 0;
+	return link_call(w->pool, &w->link, "give blocks back", &call, &m.base,
+			 handle_deadline(w->pool));
+}
+
+/* Gives back what the daemon may still keep for this write, deepest first. */
+static void abort_blocks(struct kvpool_write *w)
+{
+	int err = 0;
+
+	w->message.n = 0;
+	for (size_t i = w->n_blocks; i-- > 0 && !err;) {
+		if (!w->blocks[i].held)
+			continue;
+		message_add(w, i);
+		if (w->message.n == w->message.max)
+			err = abort_part(w);
+	}
+	if (w->message.n && !err)
+		(void)abort_part(w);
+}
+
+struct kvpool_write *kvpool_write_free(struct kvpool_write *w)
+{
+	if (!w)
+		return NULL;
+	if (!handle_is_forked(w->pool) && w->link.rpc && !is_stale(w))
+		abort_blocks(w);
+	write_drop(w);
+	return NULL;
+}
