@@ -62,6 +62,8 @@ static void test_options(void **state)
 	assert_string_equal(o.namespace, "m");
 	assert_true(o.dry_run && o.yes && o.quiet);
 	assert_int_equal(o.timeout_ns, 200 * NSEC_PER_MSEC);
+	assert_int_equal(parse("--timeout 1m30s --timeout 7", &o), EXIT_OK);
+	assert_int_equal(o.timeout_ns, 7 * NSEC_PER_SEC);
 	assert_int_equal(parse("--user clients -o all --bytes --no-legend", &o), EXIT_OK);
 	assert_int_equal(o.instance, INSTANCE_USER);
 	assert_string_equal(o.columns, "all");
@@ -92,8 +94,9 @@ static void test_json_modes(void **state)
 static void test_refused(void **state)
 {
 	static const char *const bad[] = {
-		"--jsn",       "-x",	    "-jx",	"--json=yes", "--timeout 0",
-		"--timeout x", "--timeout", "--socket", "--bytes=1",
+		"--jsn",	 "-x",		 "-jx",		"--json=yes", "--timeout 0",
+		"--timeout 0.5", "--timeout 2d", "--timeout x", "--timeout",  "--socket",
+		"--bytes=1",
 	};
 	struct options o = { .n_args = 42 };
 

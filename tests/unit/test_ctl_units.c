@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers as kvpoolctl writes and reads them. */
+/* Numbers as kvpoolctl writes them. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-
-#include <errno.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -86,58 +84,13 @@ static void test_percent(void **state)
 	assert_string_equal(units_percent(7, 7).text, "100%");
 }
 
-static void test_parse_duration(void **state)
-{
-	static const struct {
-		const char *text;
-		uint64_t ns;
-	} good[] = {
-		{ "5", 5 * NSEC_PER_SEC },
-		{ "0.5", NSEC_PER_SEC / 2 },
-		{ "0", 0 },
-		{ "90s", 90 * NSEC_PER_SEC },
-		{ "5m", 300 * NSEC_PER_SEC },
-		{ "5min", 300 * NSEC_PER_SEC },
-		{ "200ms", 200 * NSEC_PER_MSEC },
-		{ "1h30m", 5400 * NSEC_PER_SEC },
-		{ "2d", 172800 * NSEC_PER_SEC },
-	};
-	uint64_t ns;
-
-	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-		assert_int_equal(units_parse_duration(good[i].text, &ns), 0);
-		assert_int_equal(ns, good[i].ns);
-	}
-}
-
-static void test_parse_duration_refuses(void **state)
-{
-	static const char *const bad[] = {
-		"",	  "s",	 "-5",	"+5",	" 5",
-		"5 ",	  "5 s", "5x",	"0x10", "inf",
-		"nan",	  "1h-", "5..", "1,5",	"999999999999999d",
-		"5sec3x",
-	};
-	uint64_t ns = 42;
-
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(units_parse_duration(bad[i], &ns), -EINVAL);
-	assert_int_equal(ns, 42);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_bytes_round_up),
-		cmocka_unit_test(test_bytes_exact),
-		cmocka_unit_test(test_bytes_of),
-		cmocka_unit_test(test_count),
-		cmocka_unit_test(test_round),
-		cmocka_unit_test(test_duration),
-		cmocka_unit_test(test_percent),
-		cmocka_unit_test(test_parse_duration),
-		cmocka_unit_test(test_parse_duration_refuses),
+		cmocka_unit_test(test_bytes),	    cmocka_unit_test(test_bytes_round_up),
+		cmocka_unit_test(test_bytes_exact), cmocka_unit_test(test_bytes_of),
+		cmocka_unit_test(test_count),	    cmocka_unit_test(test_round),
+		cmocka_unit_test(test_duration),    cmocka_unit_test(test_percent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,7 +179,8 @@ static enum ctl_exit refused(const struct admin *a, const char *op, const Kvpool
 			       : e->code == ERROR_NO_NAMESPACE ? EXIT_NO_OBJECT
 							       : EXIT_FAILED;
 
-	return say_error(status, "kvpoold at %s refused %s: %s", admin_path(a), op,
+	return say_error(status, "kvpoold at %s refused %s%s%s: %s", admin_path(a), op,
+			 a->about ? " of " : "", a->about ? a->about : "",
 			 text && *text ? text : proto_error_name(e->code));
 }
 

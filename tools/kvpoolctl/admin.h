@@ -11,9 +11,10 @@ struct admin {
 	int sock;
 	struct endpoint endpoint;
 	uint64_t timeout_ns;
-	uint64_t id;	 /* of the last request */
-	uint64_t epoch;	 /* of the daemon, from its last reply */
-	uint8_t *memory; /* of packet and arena */
+	const char *about; /* what requests are about, for messages; NULL: nothing to name */
+	uint64_t id;	   /* of the last request */
+	uint64_t epoch;	   /* of the daemon, from its last reply */
+	uint8_t *memory;   /* of packet and arena */
 	uint8_t *packet;
 	struct codec_arena arena;
 };

@@ -21,21 +21,11 @@ static enum ctl_exit call(struct admin *a, const struct options *o, int dry_run,
 	if (o->namespace)
 		request.namespace_ = (char *)o->namespace;
 	request.dry_run = dry_run;
+	a->about = o->namespace;
 	rc = admin_call(a, OP_FLUSH, &request.base, &reply);
 	if (!rc)
 		*ret = reply;
 	return rc;
-}
-
-/* A name that matches nothing is a mistake; nothing to flush is none. */
-static enum ctl_exit check_match(const struct options *o, const Kvpool__FlushReply *r)
-{
-	if (!o->namespace || r->namespaces)
-		return EXIT_OK;
-	return say_error(
-		EXIT_NO_OBJECT,
-		"there is no namespace \"%s\": kvpoolctl namespaces lists models and fingerprints",
-		o->namespace);
 }
 
 static int asks(const struct ctl *ctl)
@@ -51,8 +41,6 @@ static enum ctl_exit ask(struct admin *a, const struct ctl *ctl)
 	enum ctl_exit rc = call(a, &ctl->opt, 1, &r);
 	char answer[16];
 
-	if (!rc)
-		rc = check_match(&ctl->opt, r);
 	if (rc)
 		return rc;
 	fprintf(stderr, "Drop %s blocks (%s) of %" PRIu32 " namespace%s? [y/N] ",
@@ -113,7 +101,5 @@ enum ctl_exit verb_flush(const struct ctl *ctl)
 		rc = ask(&a, ctl);
 	if (!rc)
 		rc = call(&a, &ctl->opt, ctl->opt.dry_run, &r);
-	if (!rc)
-		rc = check_match(&ctl->opt, r);
 	return rc ? rc : tell(ctl, r);
 }

@@ -8,11 +8,12 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/parse.h"
 #include "tools/kvpoolctl/say.h"
 #include "tools/kvpoolctl/word.h"
-#include "tools/kvpoolctl/units.h"
 
-#define TIMEOUT_NS (5 * NSEC_PER_SEC)
+#define TIMEOUT_NS	    (5 * NSEC_PER_SEC)
+#define TIMEOUT_SECONDS_MAX 86400
 
 /* Options without a letter of their own. */
 enum {
@@ -143,12 +144,24 @@ static enum ctl_exit set_json(struct options *o, const char *mode)
 			 "--json=%s is no form of JSON output: use short, pretty or off", mode);
 }
 
+/* Seconds when there is no unit. */
 static enum ctl_exit set_timeout(struct options *o, const char *text)
 {
-	if (!units_parse_duration(text, &o->timeout_ns) && o->timeout_ns >= NSEC_PER_MSEC)
+	const char *why;
+	uint64_t n;
+
+	if (!parse_count(text, 1, TIMEOUT_SECONDS_MAX, &n, &why)) {
+		o->timeout_ns = n * NSEC_PER_SEC;
 		return EXIT_OK;
-	return say_error(EXIT_USAGE, "--timeout %s is no time: write it as 5, 0.5, 200ms or 1m30s",
-			 text);
+	}
+	if (parse_duration(text, &n, &why) || n < NSEC_PER_MSEC ||
+	    n > TIMEOUT_SECONDS_MAX * NSEC_PER_SEC)
+		return say_error(
+			EXIT_USAGE,
+			"--timeout %s is no time from 1ms to a day: write it as 5, 200ms or 1m30s",
+			text);
+	o->timeout_ns = n;
+	return EXIT_OK;
 }
 
 static enum ctl_exit set_option(struct options *o, int letter)

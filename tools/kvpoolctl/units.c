@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/kvpoolctl/units.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -119,51 +116,4 @@ struct units units_percent(uint64_t part, uint64_t whole)
 	if (whole)
 		snprintf(s.text, sizeof(s.text), "%.0f%%", 100.0 * (double)part / (double)whole);
 	return s;
-}
-
-/* Nanoseconds of a unit, 0 for a name that is none. */
-static uint64_t duration_unit(const char *name, size_t n)
-{
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} unit[] = {
-		{ "", NSEC_PER_SEC },	      { "ms", NSEC_PER_MSEC },
-		{ "s", NSEC_PER_SEC },	      { "sec", NSEC_PER_SEC },
-		{ "m", 60 * NSEC_PER_SEC },   { "min", 60 * NSEC_PER_SEC },
-		{ "h", 3600 * NSEC_PER_SEC }, { "d", 86400 * NSEC_PER_SEC },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(unit); i++)
-		if (strlen(unit[i].name) == n && !memcmp(unit[i].name, name, n))
-			return unit[i].ns;
-	return 0;
-}
-
-int units_parse_duration(const char *text, uint64_t *ret_ns)
-{
-	double total = 0;
-
-	do {
-		uint64_t unit;
-		size_t n = 0;
-		char *end;
-		double x;
-
-		/* strtod alone would take signs, blanks, "inf" and hexadecimal. */
-		if (!isdigit((unsigned char)*text) || text[1] == 'x' || text[1] == 'X')
-			return -EINVAL;
-		x = strtod(text, &end);
-		while (isalpha((unsigned char)end[n]))
-			n++;
-		unit = duration_unit(end, n);
-		if (!unit || (!n && *end))
-			return -EINVAL;
-		total += x * (double)unit;
-		text = end + n;
-	} while (*text);
-	if (total > 1e18)
-		return -EINVAL;
-	*ret_ns = (uint64_t)total;
-	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers as people read them, and back. */
+/* Numbers as people read them. base/parse.h has the way back. */
 #ifndef KVP_TOOLS_KVPOOLCTL_UNITS_H
 #define KVP_TOOLS_KVPOOLCTL_UNITS_H
 
@@ -27,11 +27,5 @@ struct units units_duration(uint64_t ns);
 
 /* "71%", to the nearest; "-" when whole is 0, since nothing is known then. */
 struct units units_percent(uint64_t part, uint64_t whole);
-
-/*
- * Reads "5", "0.5", "90s", "5m", "1h30m", "200ms" (a number without a unit counts seconds). Returns
- * 0 or -EINVAL.
- */
-int units_parse_duration(const char *text, uint64_t *ret_ns);
 
 #endif
