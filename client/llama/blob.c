@@ -279,7 +279,7 @@ static bool tensors_are(const struct shape *s, const uint8_t *data, uint32_t n)
 	return true;
 }
 
-int blob_check_image(const struct shape *s, const void *data, size_t size, uint32_t pos, uint32_t n)
+int blob_check_front(const struct shape *s, const void *data, size_t size, uint32_t pos, uint32_t n)
 {
 	uint64_t head = shape_head_at(n);
 
@@ -293,7 +293,14 @@ int blob_check_image(const struct shape *s, const void *data, size_t size, uint3
 	if (s->format >= 4 &&
 	    (word(data, head + 8) != s->rot_k || word(data, head + 12) != s->rot_v))
 		return -EINVAL;
-	return cells_are(data, pos, n) && tensors_are(s, data, n) ? 0 : -EINVAL;
+	return cells_are(data, pos, n) ? 0 : -EINVAL;
+}
+
+int blob_check_image(const struct shape *s, const void *data, size_t size, uint32_t pos, uint32_t n)
+{
+	int r = blob_check_front(s, data, size, pos, n);
+
+	return r < 0 || tensors_are(s, data, n) ? r : -EINVAL;
 }
 
 void blob_join(const struct shape *s, const void *const *images, uint32_t n_images, uint32_t n,

@@ -42,11 +42,18 @@ int blob_order(const struct blob *b, uint32_t *order);
 void blob_cut(const struct blob *b, const uint32_t *order, uint32_t pos, uint32_t n, void *dst);
 
 /*
- * Succeeds when data is the image of n tokens at position pos in this shape. Returns 0 or -EINVAL.
- * Needs no copy of the shape and takes no trust in the bytes, which may lie in memory that others
- * write.
+ * Succeeds when data is the image of n tokens at position pos in this shape: its size, and all
+ * bytes that are not rows. Returns 0 or -EINVAL. Takes no trust in the bytes, which may lie in
+ * memory that others write.
  */
 int blob_check_image(const struct shape *s, const void *data, size_t size, uint32_t pos,
+		     uint32_t n);
+
+/*
+ * The same without the heads of the tensors, for an image that goes to the engine as it is: the
+ * engine compares them itself, and looking at them here would take a page fault for each.
+ */
+int blob_check_front(const struct shape *s, const void *data, size_t size, uint32_t pos,
 		     uint32_t n);
 
 /*

@@ -137,6 +137,26 @@ static int feed(struct sequence *q, const void *state, size_t size)
 	return r;
 }
 
+static int load_joined(struct sequence *q, const void *const *images, uint32_t first, uint32_t n,
+		       uint8_t *buf)
+{
+	int r = check_images(q, images, first, n);
+
+	if (r < 0)
+		return r;
+	blob_join(q->shape, images, n, q->block_tokens, first * q->block_tokens, buf);
+	return feed(q, buf, state_bytes(q, n));
+}
+
+static int load_direct(struct sequence *q, const void *image, uint32_t block)
+{
+	size_t size = state_bytes(q, 1);
+	uint32_t n = q->block_tokens;
+
+	return blob_check_front(q->shape, image, size, block * n, n) < 0 ? -EBADMSG
+									  : feed(q, image, size);
+}
+
 static int load_steps(struct sequence *q, const void *const *images, uint32_t n)
 {
 	uint32_t step = step_blocks(q, n);
@@ -144,15 +164,10 @@ static int load_steps(struct sequence *q, const void *const *images, uint32_t n)
 	int r = step > 1 ? buffer_get(&buf, state_bytes(q, step)) : 0;
 
 	for (uint32_t i = 0; i < n && r == 0; i += step) {
-		uint32_t k = MIN(step, n - i);
-
-		r = check_images(q, images + i, i, k);
-		if (r < 0)
-			return r;
-		if (buf.data)
-			blob_join(q->shape, images + i, k, q->block_tokens, i * q->block_tokens,
-				  buf.data);
-		r = feed(q, buf.data ? buf.data : images[i], state_bytes(q, k));
+		if (step > 1)
+			r = load_joined(q, images + i, i, MIN(step, n - i), buf.data);
+		else
+			r = load_direct(q, images[i], i);
 	}
 	/* A device may still be reading from the images. */
 	llama_synchronize(q->ctx);

@@ -333,7 +333,7 @@ static void test_check_image_knows_its_frame(void **unused)
 		struct state s = state_make(&spec);
 		const char *why;
 		struct blob b;
-		size_t accepted = 0;
+		size_t accepted = 0, front = 0;
 
 		assert_int_equal(blob_parse(s.data, s.size, &b, &why), 0);
 		assert_int_equal(blob_check_image(&b.shape, s.data, s.size, 32, 4), 0);
@@ -343,10 +343,12 @@ static void test_check_image_knows_its_frame(void **unused)
 		for (size_t at = 0; at < s.size; at++) {
 			s.data[at] ^= 0x40;
 			accepted += blob_check_image(&b.shape, s.data, s.size, 32, 4) == 0;
+			front += blob_check_front(&b.shape, s.data, s.size, 32, 4) == 0;
 			s.data[at] ^= 0x40;
 		}
 		/* Bytes of rows may be anything; every other byte counts. */
 		assert_int_equal(accepted, b.shape.row_bytes * 4);
+		assert_int_equal(front, s.size - shape_head_at(4) - shape_head_bytes(&b.shape));
 		state_free(&s);
 	}
 }
