@@ -13,7 +13,7 @@
  * BROKEN_PARENT_MARKED_FIRST	marked parents first
  * BROKEN_TWO_SNAPSHOTS		each block is decided by a look of its own
  */
-#include "witness.h"
+#include "witness.inc"
 
 #define COMMITTED 1
 #define EVICTING 2

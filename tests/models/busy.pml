@@ -9,7 +9,7 @@
  *
  * BROKEN_GRANTED_BEHIND_BUSY	each key of a run is answered for itself
  */
-#include "witness.h"
+#include "witness.inc"
 
 #define FREE 0
 #define RESERVED 1

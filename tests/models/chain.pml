@@ -39,7 +39,7 @@
 #define OTHERS 2
 #define NONE 9
 
-#include "memory.h"
+#include "memory.inc"
 
 byte gen[3];
 

@@ -11,7 +11,7 @@
  * BROKEN_RESERVED_CHILD	a RESERVED child does not hold its parent
  * BROKEN_DOOMED_CHILD		a DOOMED child does not hold its parent, as nobody finds it any more
  */
-#include "witness.h"
+#include "witness.inc"
 
 #define FREE 0
 #define RESERVED 1

@@ -10,7 +10,7 @@
  * BROKEN_EARLY_LOOK	the pins are looked at before the whole subtree is marked
  * BROKEN_SEPARATE	C was doomed by an earlier flush and is left out of the batch of P
  */
-#include "witness.h"
+#include "witness.inc"
 
 #define COMMITTED 1
 #define DOOMED 2

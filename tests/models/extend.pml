@@ -27,7 +27,7 @@
 #define EVICTING 2
 #define DOOMED 3
 
-#include "memory.h"
+#include "memory.inc"
 
 inline look(first, second) {
 	load(DAEMON, HAZARD(first), h);

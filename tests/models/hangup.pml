@@ -7,7 +7,7 @@
  *
  * BROKEN_AT_ONCE	hanging up takes the pins along
  */
-#include "witness.h"
+#include "witness.inc"
 
 #define MINE 1
 #define OTHERS 2

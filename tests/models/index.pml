@@ -27,7 +27,7 @@
 #define MOVES 2
 #define TRIES 3		/* MISS_TRIES in shm/lookup.c: one more than the moves here */
 
-#include "memory.h"
+#include "memory.inc"
 
 bool listed;
 

@@ -27,7 +27,7 @@
 #define MINE 1
 #define OTHERS 2
 
-#include "memory.h"
+#include "memory.inc"
 
 proctype reader() {
 	byte w, b, round;

@@ -9,7 +9,7 @@
  *
  * BROKEN_UNDER_WRITER	voiding the reservation is taken for the end of the writer
  */
-#include "witness.h"
+#include "witness.inc"
 
 #define NOBODYS 0
 #define OLD 1

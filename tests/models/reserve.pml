@@ -11,7 +11,7 @@
  * BROKEN_SLOT_EARLY	the new slot is stored before the key: a reservation with a slot need not be
  *			whole
  */
-#include "witness.h"
+#include "witness.inc"
 
 #define NONE 9
 #define OLD 0		/* the slot of the last life: another block has it */

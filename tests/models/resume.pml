@@ -9,7 +9,7 @@
  *
  * BROKEN_BLIND		the reservation is given back as it was
  */
-#include "witness.h"
+#include "witness.inc"
 
 #define FREE 0
 #define RESERVED 1

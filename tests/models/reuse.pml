@@ -33,7 +33,7 @@
 #define MINE 1
 #define OTHERS 2
 
-#include "memory.h"
+#include "memory.inc"
 
 byte gen;
 

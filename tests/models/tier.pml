@@ -12,7 +12,7 @@
  * BROKEN_SLOT_UNORDERED	the slot is read between the fence and the second look at the word
  * BROKEN_CLEAR_IS_FREE	a successor takes a slot whose bit is clear for free
  */
-#include "witness.h"
+#include "witness.inc"
 
 #define NONE 9
 #define MINE 1

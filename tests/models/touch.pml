@@ -20,7 +20,7 @@
 #define HIGH 2
 #define CELLS 3
 
-#include "memory.h"
+#include "memory.inc"
 
 inline push(record) {
 #ifndef BROKEN_NO_CLEAR

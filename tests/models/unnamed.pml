@@ -8,7 +8,7 @@
  *
  * BROKEN_LATE_PIN	the writer pins its block when the answer to the commit is there
  */
-#include "witness.h"
+#include "witness.inc"
 
 #define RESERVED 1
 #define COMMITTED 2

@@ -221,10 +221,7 @@ void region_snapshot(struct region *r)
 		pinset_scan(&r->pins, r->session[i].hazard, r->session[i].hazard_count);
 }
 
-/*
- * Members that are FREE now; deepest first, so that no child is left when its parent's turn comes.
- */
-static void forget(struct region *r, const uint32_t *batch, uint32_t n)
+void region_forget(struct region *r, const uint32_t *batch, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (region_state(r, batch[i]) == DESC_FREE)
@@ -238,7 +235,7 @@ uint32_t region_evict(struct region *r, const uint32_t *batch, uint32_t n)
 	evict_mark(&r->c, batch, n);
 	region_snapshot(r);
 	freed = evict_settle(&r->index, batch, n, &r->pins);
-	forget(r, batch, n);
+	region_forget(r, batch, n);
 	return freed;
 }
 
@@ -250,7 +247,7 @@ uint32_t region_doom_settle(struct region *r, uint32_t *batch, uint32_t n)
 	memcpy(before, batch, n * sizeof(*batch));
 	region_snapshot(r);
 	stay = doom_settle(&r->c, batch, n, &r->pins);
-	forget(r, before, n);
+	region_forget(r, before, n);
 	free(before);
 	return stay;
 }

@@ -86,6 +86,12 @@ void region_snapshot(struct region *r);
 /* A whole eviction of a batch; returns how many were freed. */
 uint32_t region_evict(struct region *r, const uint32_t *batch, uint32_t n);
 
+/*
+ * The bookkeeping for members of a batch that are FREE now, deepest first; region_evict and
+ * region_doom_settle do it themselves.
+ */
+void region_forget(struct region *r, const uint32_t *batch, uint32_t n);
+
 /* The second half of a doom, with a new snapshot; returns how many stay. */
 uint32_t region_doom_settle(struct region *r, uint32_t *batch, uint32_t n);
 
