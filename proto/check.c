@@ -56,11 +56,8 @@ static int proto_measure(const ProtobufCFieldDescriptor *f, const ProtobufCMessa
 	case PROTOBUF_C_TYPE_BYTES:
 		*ret = ((const ProtobufCBinaryData *)at)->len;
 		return 0;
-	case PROTOBUF_C_TYPE_UINT32:
-		*ret = *(const uint32_t *)at;
-		return 0;
 	default:
-		*ret = *(const uint64_t *)at;
+		*ret = *(const uint32_t *)at;
 		return 0;
 	}
 }

@@ -13,9 +13,9 @@
 #define PROTO_TEXT_MAX  64u /* bytes of a name that a client gives itself */
 
 /*
- * One field of one request. A number is measured by its value, text and bytes by their length in
- * bytes, a list by its entries. Text must also be clean (proto/text.h). A request's field without a
- * row may hold anything.
+ * One field of one request. A number (uint32) is measured by its value, text and bytes by their
+ * length in bytes, a list by its entries. Text must also be clean (proto/text.h). A request's field
+ * without a row may hold anything.
  */
 struct proto_rule {
 	enum proto_op op;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "base/hex.h"
 #include "proto/nsdesc.h"
 #include "proto/text.h"
@@ -95,7 +94,7 @@ static void nsdesc_show_text(const struct nsdesc_item *it, size_t from, char *ou
 	size_t start = 0, n = it->n, room = SHOWN_MAX - 1;
 
 	if (n > room && from > TEXT_BEFORE) {
-		start = text_cut(text, MIN(from, n - 1) - TEXT_BEFORE);
+		start = text_cut(text, from - TEXT_BEFORE);
 		room -= strlen("...");
 	}
 	n -= start;

@@ -9,7 +9,7 @@ static size_t text_sequence(uint8_t first)
 {
 	if (first < 0x80)
 		return 1;
-	if (first < 0xc2) /* a continuation byte, or a longer form than needed */
+	if (first < 0xc0) /* a continuation byte */
 		return 0;
 	if (first < 0xe0)
 		return 2;

@@ -345,6 +345,38 @@ static void arena_is_aligned(void **state)
 	}
 }
 
+static void expect_aligned(const ProtobufCMessage *m)
+{
+	for (unsigned int i = 0; i < m->descriptor->n_fields; i++) {
+		const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
+
+		if (f->label == PROTOBUF_C_LABEL_REPEATED)
+			assert_int_equal(*(uintptr_t *)messages_at(m, f) % 16, 0);
+	}
+}
+
+/* Lists stand behind strings of any length, and so does a second message. */
+static void lists_are_aligned(void **state)
+{
+	struct codec_arena a = arena_new();
+	Kvpool__NamespacesReply *page;
+	size_t n;
+
+	FOR_EACH_TYPE(type) {
+		ProtobufCMessage *m = messages_make(type, 1, 3);
+
+		n = protobuf_c_message_pack(m, body);
+		expect_aligned(codec_unpack(&a, type, body, n));
+		protobuf_c_message_free_unpacked(m, NULL);
+	}
+	page = (void *)messages_make(&kvpool__namespaces_reply__descriptor, 1, 3);
+	n = kvpool__namespaces_reply__pack(page, body);
+	kvpool__namespaces_reply__free_unpacked(page, NULL);
+	page = codec_unpack(&a, &kvpool__namespaces_reply__descriptor, body, n);
+	for (size_t i = 0; i < page->n_items; i++)
+		assert_int_equal((uintptr_t)page->items[i] % 16, 0);
+}
+
 static void arena_is_used_again(void **state)
 {
 	struct codec_arena a = arena_new();
@@ -354,6 +386,11 @@ static void arena_is_used_again(void **state)
 	for (int i = 0; i < 1000; i++)
 		assert_ptr_equal(codec_unpack(&a, &kvpool__ping__descriptor, "", 0), first);
 	assert_int_equal(a.used, used);
+	codec_arena_init(&a, memory, used + 8);
+	assert_null(codec_unpack(&a, &kvpool__hello__descriptor, "", 0));
+	assert_int_equal(a.overflow, 1);
+	assert_non_null(codec_unpack(&a, &kvpool__ping__descriptor, "", 0));
+	assert_int_equal(a.overflow, 0);
 }
 
 /*
@@ -503,6 +540,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(too_long_for_a_packet),
 		cmocka_unit_test(small_arenas_hold),
 		cmocka_unit_test(arena_is_aligned),
+		cmocka_unit_test(lists_are_aligned),
 		cmocka_unit_test(arena_is_used_again),
 		cmocka_unit_test(largest_messages_fit),
 		cmocka_unit_test(full_pages_fit),

@@ -409,6 +409,8 @@ static void extras_are_name_and_value(void **state)
 	part_add(&p, (struct part){ NSDESC_EXTRA, "name=" });
 	part_add(&p, (struct part){ NSDESC_EXTRA, "names=b=c" });
 	part_add(&p, (struct part){ NSDESC_EXTRA, "nam=x" });
+	part_add(&p, (struct part){ NSDESC_EXTRA, "n-am=x" });
+	part_add(&p, (struct part){ NSDESC_EXTRA, "n=x" });
 	(void)descriptor_good(&p);
 	part_add(&p, (struct part){ NSDESC_EXTRA, "name=other" });
 	expect_refused(&p, NSDESC_EXTRA, "has two values of one name");
@@ -576,8 +578,7 @@ static void first_error_sticks(void **state)
 
 	nsdesc_begin(&builder);
 	nsdesc_put(&builder, NSDESC_SALT, big, sizeof(big));
-	nsdesc_put_text(&builder, NSDESC_MODEL, "another error: twice");
-	nsdesc_put_text(&builder, NSDESC_MODEL, "another error: twice");
+	nsdesc_put(&builder, NSDESC_WEIGHTS, big, sizeof(big));
 	assert_int_equal(nsdesc_finish(&builder, out), -EINVAL);
 	assert_int_equal(builder.tag, NSDESC_SALT);
 	assert_string_equal(builder.why, "does not fit");

@@ -213,6 +213,10 @@ static void extras_are_told_by_name(void **state)
 	part_add(&p, (struct part){ NSDESC_EXTRA, "flash_attn2=1" });
 	part_add(&p, (struct part){ NSDESC_EXTRA, "vision=off" });
 	expect(&descriptor_full, &p, "extra", "-", "flash_attn2=1");
+	part_remove(&p, NSDESC_EXTRA);
+	part_add(&p, (struct part){ NSDESC_EXTRA, "flash_attn_x=1" });
+	part_add(&p, (struct part){ NSDESC_EXTRA, "vision=off" });
+	expect(&descriptor_full, &p, "extra", "flash_attn=1", "-");
 }
 
 /* The shortest form that reads back the same. */

@@ -134,8 +134,6 @@ static void set(struct request *r, const char *name, uint64_t n)
 		*(ProtobufCBinaryData *)at = (ProtobufCBinaryData){ n, room };
 	} else if (f->type == PROTOBUF_C_TYPE_STRING) {
 		*(char **)at = letters + NSDESC_TEXT_MAX + 1 - n;
-	} else if (f->type == PROTOBUF_C_TYPE_UINT64) {
-		*(uint64_t *)at = n;
 	} else {
 		assert_int_equal(f->type, PROTOBUF_C_TYPE_UINT32);
 		*(uint32_t *)at = (uint32_t)n;
