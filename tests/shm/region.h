@@ -76,6 +76,7 @@ uint32_t region_reserve(struct region *r, const struct block_key *key, uint32_t 
 void region_commit(struct region *r, uint32_t d);
 void region_abort(struct region *r, uint32_t d);
 void region_quarantine(struct region *r, uint32_t d);
+void region_end_quarantine(struct region *r, uint32_t d);
 
 /* Makes all of a chain resident, reusing what is; descs gets its descriptors. */
 void region_publish(struct region *r, const struct block_key *keys, uint32_t n, uint32_t *descs);
@@ -98,7 +99,7 @@ uint32_t region_doom_settle(struct region *r, uint32_t *batch, uint32_t n);
 /* batch = a chain of descs, deepest first. */
 void region_deepest_first(const uint32_t *descs, uint32_t n, uint32_t *batch);
 
-/* The first words of a block hold its key. */
+/* The bytes of a block, and whether they are those of a key. */
 uint64_t *region_bytes(const struct region *r, uint32_t slot);
 int region_bytes_are(const struct region *r, uint32_t slot, const struct block_key *key);
 
