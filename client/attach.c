@@ -96,12 +96,6 @@ void attach_unmap(struct attach *a)
 	fd_unmap(a->session.head, a->region_bytes);
 	fd_unmap(a->pool, a->pool_bytes);
 	fd_unmap(a->control.head, a->control_bytes);
-	attach_forget(a);
-}
-
-void attach_forget(struct attach *a)
-{
 	/* users stays RETIRED throughout: a lookup may be looking at it this moment. */
-	store_relaxed(&a->users, ATTACH_RETIRED);
 	a->pool = NULL;
 }

@@ -83,11 +83,8 @@ void attach_retire(struct attach *a);
 /* True when it is retired, mapped, and nobody uses it. */
 int attach_is_idle(const struct attach *a);
 
-/* Unmaps an idle one: an empty place again. */
+/* Unmaps an idle one: an empty place again. Not in a child, where the maps do not exist. */
 void attach_unmap(struct attach *a);
-
-/* Makes an empty place without unmapping: in a child, where the maps do not exist. */
-void attach_forget(struct attach *a);
 
 /* True when the daemon gave the memory up. */
 static inline int attach_is_given_up(const struct attach *a)
