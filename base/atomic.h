@@ -29,6 +29,13 @@
 #define compiler_barrier() __asm__ volatile("" : : : "memory")
 
 /*
+ * Brings the line of a 64-bit word nearer by loading it, for a reader that needs it soon. A prefetch
+ * instruction would not do: some processors drop it where the address is in no TLB, which is the
+ * rule in a table of many pages. Independent loads in a short loop are on their way together.
+ */
+#define touch_line(p) __asm__ volatile("" : : "r"(load_relaxed(p)))
+
+/*
  * fence_seq_cst() orders every access before it against every access after it, against the other
  * side's fence_seq_cst(). ThreadSanitizer does not model fences, so in a build for it a
  * sequentially consistent read-modify-write on one global stands in: all of those are totally

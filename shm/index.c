@@ -3,13 +3,6 @@
 #include "shm/index.h"
 #include "shm/word.h"
 
-static int key_equal(const struct desc *d, const struct block_key *key)
-{
-	/* Relaxed: the caller loads the word again behind a fence, which catches a torn key. */
-	return load_relaxed(&d->key[0]) == key->w[0] && load_relaxed(&d->key[1]) == key->w[1] &&
-	       load_relaxed(&d->key[2]) == key->w[2] && load_relaxed(&d->key[3]) == key->w[3];
-}
-
 /*
  * An entry is a hint: tag and gen only spare most wrong descriptors a look. What counts is the key
  * in the descriptor between two loads of its word with one gen.
@@ -20,10 +13,8 @@ static int entry_matches(const struct control *c, uint64_t e, uint32_t tag,
 	uint32_t d = entry_desc(e);
 	uint64_t w;
 
-	if (!e || entry_tag(e) != tag || d >= c->max_blocks)
-		return 0;
-	w = load_acquire(&c->desc[d].word);
-	if ((word_gen(w) & 0xffff) != entry_gen(e) || !key_equal(&c->desc[d], key))
+	if (!e || entry_tag(e) != tag || !index_confirm(c, d, key, &w) ||
+	    (word_gen(w) & 0xffff) != entry_gen(e))
 		return 0;
 	*ret_desc = d;
 	*ret_word = w;
@@ -120,12 +111,12 @@ int index_claim(struct index_writer *w, const struct block_key *key, uint64_t *r
 
 	for (unsigned int b = 0; b < 2; b++)
 		if (bucket_room(w, p.bucket[b])) {
-			w->claimed[*ret_bucket = p.bucket[b]]++;
+			w->claimed[ *ret_bucket = p.bucket[b]]++;
 			return 1;
 		}
 	for (unsigned int b = 0; b < 2; b++)
 		if (bucket_displace(w, p.bucket[b])) {
-			w->claimed[*ret_bucket = p.bucket[b]]++;
+			w->claimed[ *ret_bucket = p.bucket[b]]++;
 			return 1;
 		}
 	return 0;

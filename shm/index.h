@@ -24,7 +24,7 @@ static inline struct index_place index_place(const struct control *c, const stru
 {
 	uint64_t h = mix64(key->w[0] ^ c->salt[0]);
 	uint64_t g = mix64(key->w[1] ^ c->salt[1]);
-	struct index_place p = { { h & c->bucket_mask, g & c->bucket_mask }, (uint32_t)(h >> 48) };
+	struct index_place p = {{h & c->bucket_mask, g & c->bucket_mask}, (uint32_t)(h >> 48)};
 
 	if (p.bucket[0] == p.bucket[1])
 		p.bucket[1] = (p.bucket[1] + 1) & c->bucket_mask;
@@ -33,10 +33,44 @@ static inline struct index_place index_place(const struct control *c, const stru
 
 /* Readers. */
 
-/* Loads the first bucket of key ahead of a probe. */
-static inline void index_prefetch(const struct control *c, const struct block_key *key)
+/* Brings the first bucket of key nearer, ahead of a probe. */
+static inline void index_touch(const struct control *c, const struct block_key *key)
 {
-	__builtin_prefetch(&c->index[mix64(key->w[0] ^ c->salt[0]) & c->bucket_mask]);
+	touch_line(&c->index[mix64(key->w[0] ^ c->salt[0]) & c->bucket_mask].entry[0]);
+}
+
+/*
+ * The descriptor that the first bucket suggests for key, DESC_NONE when it has none. Only a
+ * suggestion: ask index_confirm. Without a branch for each entry, since which one it is cannot be
+ * predicted.
+ */
+static inline uint32_t index_hint(const struct control *c, const struct block_key *key)
+{
+	uint64_t h = mix64(key->w[0] ^ c->salt[0]);
+	const struct bucket *b = &c->index[h & c->bucket_mask];
+	unsigned int match = 0;
+
+#pragma GCC unroll 8
+	for (unsigned int i = 0; i < BUCKET_ENTRIES; i++)
+		match |= (unsigned int)(load_relaxed(&b->entry[i]) >> 48 == h >> 48) << i;
+	/* Acquire: pairs with the release in index_publish, as in index_probe. */
+	return match ? (uint32_t)load_acquire(&b->entry[__builtin_ctz(match)]) - 1 : DESC_NONE;
+}
+
+/* True when descriptor d has this key; *ret_word is the word that it had before the key was read.
+ */
+static inline int index_confirm(const struct control *c, uint32_t d, const struct block_key *key,
+				uint64_t *ret_word)
+{
+	const struct desc *k;
+
+	if (d >= c->max_blocks)
+		return 0;
+	k = &c->desc[d];
+	*ret_word = load_acquire(&k->word);
+	/* Relaxed: the caller loads the word again behind a fence, which catches a torn key. */
+	return !((load_relaxed(&k->key[0]) ^ key->w[0]) | (load_relaxed(&k->key[1]) ^ key->w[1]) |
+		 (load_relaxed(&k->key[2]) ^ key->w[2]) | (load_relaxed(&k->key[3]) ^ key->w[3]));
 }
 
 /*

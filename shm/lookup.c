@@ -6,8 +6,8 @@
 
 #define PIN_TRIES  3u
 #define MISS_TRIES 3u
-/* How far the index is prefetched ahead of the probe, and the descriptors ahead of the compare. */
-#define WINDOW     32u
+/* Keys whose loads are on their way together. */
+#define WINDOW 32u
 
 /* One pass over both buckets; true when the key is there and readable. */
 static int probe_readable(const struct control *c, const struct block_key *key, enum tier tier,
@@ -52,47 +52,64 @@ int lookup_find(const struct control *c, const struct block_key *key, enum tier 
 	return find_from(c, key, tier, note, &moved);
 }
 
-/* The descriptor that the first bucket suggests for key: only for prefetching it. */
-static void prefetch_desc(const struct control *c, const struct block_key *key)
+/* Brings the index lines of keys [i, i + WINDOW) nearer. */
+static void scan_index(const struct control *c, const struct block_key *keys, uint32_t i,
+		       uint32_t n)
 {
-	struct index_place p = index_place(c, key);
-	const struct bucket *b = &c->index[p.bucket[0]];
-
-	for (unsigned int i = 0; i < BUCKET_ENTRIES; i++) {
-		uint64_t e = load_relaxed(&b->entry[i]);
-
-		if (entry_tag(e) == p.tag && e && entry_desc(e) < c->max_blocks) {
-			__builtin_prefetch(&c->desc[entry_desc(e)]);
-			return;
-		}
-	}
+	for (uint32_t end = MIN(n, i + WINDOW); i < end; i++)
+		index_touch(c, &keys[i]);
 }
 
-/* Two windows: index lines are in flight for the next one while this one's descriptors are. */
+/* Notes what the index suggests for keys [i, i + WINDOW), and brings those descriptors nearer. */
+static void scan_hints(const struct control *c, const struct block_key *keys, uint32_t i,
+		       uint32_t n, struct lookup_note *notes)
+{
+	uint32_t end = MIN(n, i + WINDOW);
+
+	for (uint32_t k = i; k < end; k++)
+		notes[k].desc = index_hint(c, &keys[k]);
+	for (uint32_t k = i; k < end; k++)
+		touch_line(&c->desc[notes[k].desc < c->max_blocks ? notes[k].desc : 0].word);
+}
+
+/* Makes sure of keys [i, i + WINDOW). Returns the first one that is not readable. */
+static uint32_t scan_confirm(const struct control *c, const struct block_key *keys, uint32_t i,
+			     uint32_t n, enum tier tier, struct lookup_note *notes, uint64_t *moved)
+{
+	for (uint32_t end = MIN(n, i + WINDOW); i < end; i++) {
+		struct lookup_note *note = &notes[i];
+
+		if (likely(index_confirm(c, note->desc, &keys[i], &note->word) &&
+			   word_readable(note->word, tier)))
+			continue;
+		if (!find_from(c, &keys[i], tier, note, moved))
+			break;
+	}
+	return i;
+}
+
+/*
+ * Three windows are on their way at once: index lines of the one after the next, descriptors of the
+ * next one, and this one is compared.
+ */
 uint32_t lookup_scan(const struct control *c, const struct block_key *keys, uint32_t n,
 		     enum tier tier, struct lookup_note *notes)
 {
 	uint64_t moved = load_acquire(&c->head->moved);
-	uint32_t ahead = MIN(n, WINDOW);
+	uint32_t i, stop;
 
-	/*
-	 * The first key alone decides a cold prompt: nothing is prefetched for the others before it
-	 * is found.
-	 */
+	/* The first key alone decides a cold prompt: no more is done before it is found. */
 	if (!n || !find_from(c, &keys[0], tier, &notes[0], &moved))
 		return 0;
-	for (uint32_t i = 1; i < ahead; i++)
-		index_prefetch(c, &keys[i]);
-	for (uint32_t i = 1; i < n; i += WINDOW) {
-		uint32_t end = MIN(n, i + WINDOW);
-
-		for (uint32_t k = i; k < end; k++)
-			prefetch_desc(c, &keys[k]);
-		for (uint32_t k = end; k < MIN(n, end + WINDOW); k++)
-			index_prefetch(c, &keys[k]);
-		for (uint32_t k = i; k < end; k++)
-			if (!find_from(c, &keys[k], tier, &notes[k], &moved))
-				return k;
+	scan_index(c, keys, 0, n);
+	scan_index(c, keys, WINDOW, n);
+	scan_hints(c, keys, 0, n, notes);
+	for (i = 0; i < n; i = stop) {
+		scan_index(c, keys, i + 2 * WINDOW, n);
+		scan_hints(c, keys, i + WINDOW, n, notes);
+		stop = scan_confirm(c, keys, i, n, tier, notes, &moved);
+		if (stop < MIN(n, i + WINDOW))
+			return stop;
 	}
 	return n;
 }
@@ -101,7 +118,7 @@ uint32_t lookup_gallop(const struct control *c, const struct block_key *keys, ui
 		       enum tier tier, struct lookup_note *notes)
 {
 	uint32_t lo = 0, hi = n, step = 1;
-	struct lookup_note note = { .desc = DESC_NONE }, best = note;
+	struct lookup_note note = {.desc = DESC_NONE}, best = note;
 
 	/* Keys below lo are readable, the key at hi is not (or there is none). */
 	while (lo < hi) {
