@@ -8,10 +8,13 @@ import wire
 
 
 class FakeDaemon:
-    """answer(op name, request) returns the fields of the reply, bytes to send as they are, or None to hang up."""
+    """answer(op name, request) returns the fields of the reply, bytes to send as they are, or None to hang up.
 
-    def __init__(self, types, path, answer, hold=False):
-        self.types, self.answer, self.hold, self.requests = types, answer, hold, []
+    hold: never answers. refuse: the fields of an error that every connection gets instead of service.
+    """
+
+    def __init__(self, types, path, answer, hold=False, refuse=None):
+        self.types, self.answer, self.hold, self.refuse, self.requests = types, answer, hold, refuse, []
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.bind(path)
         self.socket.listen(8)
@@ -36,6 +39,10 @@ class FakeDaemon:
             except OSError:
                 return
             with peer:
+                if self.refuse:
+                    body = wire.encode(self.types, "Error", self.refuse)
+                    peer.send(wire.frame(0, wire.REPLY | wire.ERROR, 0, body))
+                    continue
                 while self.reply(peer):
                     pass
 

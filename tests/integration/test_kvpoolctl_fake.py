@@ -99,7 +99,7 @@ class Errors(Case):
             run = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program,
                                   "--socket", self.path], capture_output=True, text=True, check=False)
             self.assertEqual(run.returncode, 77, run.stderr)
-            self.assertIn("permission denied", run.stderr)
+            self.assertIn("permission denied (be the user that it runs as, or root)", run.stderr)
 
     def test_hangs_up(self):
         with self.daemon(lambda *_: None):
@@ -132,6 +132,11 @@ class Errors(Case):
                 self.fails(status, "refused flush: flush: no?[0m, because", "flush")
         with self.daemon(lambda *_: {"code": 11}):
             self.fails(1, "refused status: ")
+
+    def test_refused_at_the_door(self):
+        with self.daemon(None, refuse={"code": 7, "text": "user 7 may not use this socket"}):
+            for _ in range(50):  # the answer and the request cross in every way
+                self.fails(77, "refused status: user 7 may not use this socket")
 
     def test_circles(self):
         with self.daemon(lambda *_: {"items": [], "next": 1}):

@@ -44,10 +44,8 @@ static enum ctl_exit cannot_connect(const struct admin *a, int error)
 				 a->endpoint.hint);
 	case EACCES:
 	case EPERM:
-		return say_error(EXIT_DENIED,
-				 "cannot reach kvpoold at %s: permission denied (be root or the "
-				 "user that it runs as)",
-				 path);
+		return say_error(EXIT_DENIED, "cannot reach kvpoold at %s: permission denied (%s)",
+				 path, a->endpoint.rights);
 	case EPROTOTYPE:
 	case ENOTSOCK:
 		return say_error(EXIT_FAILED,
@@ -137,7 +135,14 @@ static enum ctl_exit send_request(struct admin *a, enum proto_op op,
 		return say_error(EXIT_USAGE, "the request does not fit a packet of %u bytes",
 				 FRAME_MAX);
 	r = frame_send(a->sock, a->packet, (size_t)n, NULL, 0);
-	return r ? lost(a, -r) : EXIT_OK;
+	/* Who was refused finds the connection closed, and the reason in it. */
+	return !r || r == -EPIPE || r == -ECONNRESET ? EXIT_OK : lost(a, -r);
+}
+
+/* The answer to this request, or a refusal of the whole connection. */
+static int is_answer(const struct admin *a, const struct frame_header *h)
+{
+	return (h->flags & FRAME_REPLY && h->id == a->id) || (h->flags & FRAME_ERROR && !h->id);
 }
 
 /* Waits for one packet. A daemon that stops may have told so with a packet of its own before. */
@@ -158,14 +163,15 @@ static enum ctl_exit receive(struct admin *a, uint64_t deadline, size_t *ret_n,
 		if (poll(&p, 1, (int)wait) <= 0)
 			continue;
 		n = frame_recv(a->sock, a->packet, NULL, 0, &n_fds);
-		if (n == -EAGAIN)
+		/* The second is told once, before what came first. */
+		if (n == -EAGAIN || n == -ECONNRESET)
 			continue;
 		if (n <= 0)
 			return lost(a, (int)-n);
 		why = frame_parse(a->packet, (size_t)n, ret);
 		if (why)
 			return nonsense(a, why);
-		if (ret->flags & FRAME_REPLY && ret->id == a->id) {
+		if (is_answer(a, ret)) {
 			*ret_n = (size_t)n - FRAME_HEADER_BYTES;
 			return EXIT_OK;
 		}

@@ -11,9 +11,23 @@
 #define SYSTEM_SOCKET "/run/kvpool/admin.sock"
 #define ADMIN_SUFFIX  ".admin"
 
-static const char hint_system[] = "is it running? systemctl status kvpoold";
-static const char hint_user[] = "is it running? systemctl --user status kvpoold";
-static const char hint_path[] = "is a kvpoold with this socket running?";
+/* What is known of an instance besides its path, for messages. */
+struct kind {
+	const char *hint, *rights;
+};
+
+static const struct kind kind_system = {
+	"is it running? systemctl status kvpoold",
+	"be root or in group kvpool-admin",
+};
+static const struct kind kind_user = {
+	"is it running? systemctl --user status kvpoold",
+	"be the user that it runs as, or root",
+};
+static const struct kind kind_path = {
+	"is a kvpoold with this socket running?",
+	"be the user that it runs as, or root",
+};
 
 static const char *get_env(const char *name)
 {
@@ -23,10 +37,12 @@ static const char *get_env(const char *name)
 }
 
 /* from names who asked for the path, status is what a path that is none means then. */
-static enum ctl_exit set_path(struct endpoint *ret, const char *hint, const char *from,
+static enum ctl_exit set_path(struct endpoint *ret, const struct kind *kind, const char *from,
 			      enum ctl_exit status, const char *path, const char *suffix)
 {
-	struct endpoint e = { .addr.sun_family = AF_UNIX, .hint = hint };
+	struct endpoint e = { .addr.sun_family = AF_UNIX,
+			      .hint = kind->hint,
+			      .rights = kind->rights };
 
 	if (strlen(path) + strlen(suffix) >= sizeof(e.addr.sun_path))
 		return say_error(
@@ -45,11 +61,11 @@ static enum ctl_exit from_option(const char *path, struct endpoint *ret)
 	if (!*path)
 		return say_error(EXIT_USAGE, "--socket needs the path of a socket");
 	if (strlen(path) <= room) {
-		set_path(ret, hint_path, "--socket", EXIT_USAGE, path, ADMIN_SUFFIX);
+		set_path(ret, &kind_path, "--socket", EXIT_USAGE, path, ADMIN_SUFFIX);
 		if (!access(ret->addr.sun_path, F_OK))
 			return EXIT_OK;
 	}
-	return set_path(ret, hint_path, "--socket", EXIT_USAGE, path, "");
+	return set_path(ret, &kind_path, "--socket", EXIT_USAGE, path, "");
 }
 
 static enum ctl_exit from_user(const char *runtime, struct endpoint *ret)
@@ -57,7 +73,7 @@ static enum ctl_exit from_user(const char *runtime, struct endpoint *ret)
 	if (!runtime)
 		return say_error(EXIT_BAD_CONFIG, "cannot find the user instance: XDG_RUNTIME_DIR "
 						  "is not set (log in, or use --socket PATH)");
-	return set_path(ret, hint_user, "XDG_RUNTIME_DIR", EXIT_BAD_CONFIG, runtime,
+	return set_path(ret, &kind_user, "XDG_RUNTIME_DIR", EXIT_BAD_CONFIG, runtime,
 			"/kvpool/admin.sock");
 }
 
@@ -84,11 +100,11 @@ enum ctl_exit endpoint_find(const struct options *o, struct endpoint *ret)
 	if (o->instance == INSTANCE_USER)
 		return from_user(runtime, ret);
 	if (o->instance == INSTANCE_ANY && admin)
-		return set_path(ret, hint_path, "KVPOOL_ADMIN_SOCKET", EXIT_BAD_CONFIG, admin, "");
+		return set_path(ret, &kind_path, "KVPOOL_ADMIN_SOCKET", EXIT_BAD_CONFIG, admin, "");
 	if (o->instance == INSTANCE_ANY && client)
-		return set_path(ret, hint_path, "KVPOOL_SOCKET", EXIT_BAD_CONFIG, client,
+		return set_path(ret, &kind_path, "KVPOOL_SOCKET", EXIT_BAD_CONFIG, client,
 				ADMIN_SUFFIX);
 	if (o->instance == INSTANCE_ANY && has_user_instance(runtime))
 		return from_user(runtime, ret);
-	return set_path(ret, hint_system, "--system", EXIT_USAGE, SYSTEM_SOCKET, "");
+	return set_path(ret, &kind_system, "--system", EXIT_USAGE, SYSTEM_SOCKET, "");
 }

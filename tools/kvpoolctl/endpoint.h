@@ -9,7 +9,8 @@
 
 struct endpoint {
 	struct sockaddr_un addr;
-	const char *hint; /* what to look at when nobody answers there */
+	const char *hint;   /* what to look at when nobody answers there */
+	const char *rights; /* who may connect */
 };
 
 /*
