@@ -11,7 +11,8 @@
 #include "proto/kvpool.pb-c.h"
 #include "shm/control.h"
 
-#define RUNS_MAX 128u
+#define RUNS_MAX     128u
+#define FAULT_AROUND KIB(64)
 
 static_assert((int)KVPOOL_GRANTED == VERDICT_GRANTED && (int)KVPOOL_PRESENT == VERDICT_PRESENT &&
 	      (int)KVPOOL_BUSY == VERDICT_BUSY && (int)KVPOOL_FULL == VERDICT_FULL &&
@@ -172,12 +173,29 @@ static int reserve_all(struct kvpool_write *w, uint32_t ns, const struct block_k
 	return 0;
 }
 
-static int count_granted(const struct kvpool_write *w)
+/*
+ * The first write to each page of a shared mapping is a page fault, which costs more than copying
+ * the page. A read fault maps what is there of the 64 KiB around it, writable too; so one byte of
+ * each is read before the slots are written.
+ */
+static void warm_up(const uint8_t *slot, uint64_t bytes)
+{
+	const volatile uint8_t *at = slot, *end = slot + bytes;
+
+	for (; at < end; at += FAULT_AROUND - (uintptr_t)at % FAULT_AROUND)
+		(void)*at;
+}
+
+/* Returns how many there are. */
+static int warm_up_granted(const struct kvpool_write *w)
 {
 	int n = 0;
 
 	for (size_t i = 0; i < w->n_blocks; i++)
-		n += w->blocks[i].verdict == KVPOOL_GRANTED;
+		if (w->blocks[i].verdict == KVPOOL_GRANTED) {
+			warm_up(slot_of(w, &w->blocks[i]), w->ns->block_bytes);
+			n++;
+		}
 	return n;
 }
 
@@ -223,7 +241,7 @@ int write_reserve(struct kvpool_ns *ns, const struct block_key *parent,
 		return err;
 	}
 	*ret = w;
-	return count_granted(w);
+	return warm_up_granted(w);
 }
 
 int kvpool_reserve_keys(struct kvpool_ns *ns, const struct kvpool_key *parent,
