@@ -58,6 +58,20 @@ static int conn_receive(struct conn *c)
 	return 1;
 }
 
+/*
+ * Nothing can be sent any more. What the peer sent before it went is still to be read, and the end
+ * is found behind it.
+ */
+static void conn_on_send_failed(struct conn *c, int r)
+{
+	enum conn_problem problem = conn_problem(r);
+
+	if (problem == CONN_HUNG_UP)
+		outbox_clear(&c->outbox);
+	else
+		c->ops->broken(c->ctx, problem);
+}
+
 static int conn_on_io(sd_event_source *s, int fd, uint32_t revents, void *ctx)
 {
 	struct conn *c = ctx;
@@ -66,13 +80,13 @@ static int conn_on_io(sd_event_source *s, int fd, uint32_t revents, void *ctx)
 		int r = outbox_flush(&c->outbox, c->sock, clock_ns());
 
 		if (r < 0)
-			c->ops->broken(c->ctx, conn_problem(r));
+			conn_on_send_failed(c, r);
 	}
 	if (revents & EPOLLIN)
 		for (unsigned int i = 0; i < CONN_ROUND && conn_receive(c) == 0; i++)
 			;
 	else if (revents & (EPOLLHUP | EPOLLERR))
-		c->ops->broken(c->ctx, CONN_HUNG_UP);
+		outbox_clear(&c->outbox); /* it was not read from: it is from here on */
 	conn_update(c);
 	return 0;
 }
@@ -132,7 +146,7 @@ void conn_send(struct conn *c, const void *packet, size_t n, const int *fds, uns
 		return;
 	r = outbox_send(&c->outbox, c->sock, packet, n, fds, n_fds, now);
 	if (r < 0)
-		c->ops->broken(c->ctx, conn_problem(r));
+		conn_on_send_failed(c, r);
 	conn_update(c);
 }
 
