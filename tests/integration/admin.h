@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the operator sees of a test's daemon. */
+#ifndef KVP_TESTS_INTEGRATION_ADMIN_H
+#define KVP_TESTS_INTEGRATION_ADMIN_H
+
+#include "proto/kvpool.pb-c.h"
+#include "tests/integration/daemon.h"
+
+/*
+ * Asks for STATUS. Aborts the test when there is no answer. The message lives until the next call.
+ */
+const Kvpool__StatusReply *admin_status(const struct daemon *d);
+
+/* Drops all blocks of all namespaces. The message lives until the next call. */
+const Kvpool__FlushReply *admin_flush(const struct daemon *d);
+
+/*
+ * Asks again and again until nothing of any ended client is left: no reservation, no quarantine, no
+ * pin, nothing doomed, nobody draining, and n clients. Returns the seconds that it took, or aborts
+ * the test after 20.
+ */
+double admin_wait_quiet(const struct daemon *d, unsigned int n);
+
+/* Fails the test when the numbers of a status do not add up. */
+void admin_check_sums(const Kvpool__StatusReply *s);
+
+#endif
