@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#define SD_JOURNAL_SUPPRESS_LOCATION /* it would always be this file */
 #include <systemd/sd-journal.h>
 #include <unistd.h>
 
