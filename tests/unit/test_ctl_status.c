@@ -219,7 +219,7 @@ static void test_health(void **state)
 {
 	Kvpool__StatusReply s = sample();
 	_cleanup_free_ char *text = NULL;
-	json_t *o;
+	json_t *o, *health;
 
 	assert_int_equal(health_level(&s), HEALTH_OK);
 	s.full_blocks = 3;
@@ -229,10 +229,11 @@ static void test_health(void **state)
 	text = printed(&s, &plain, 0);
 	assert_non_null(strstr(text, "  Health  warn\n"));
 	assert_non_null(strstr(text, "          note: 3 blocks found no room"));
-	o = json_object_get(status_json(&s), "health");
-	assert_string_equal(json_string_value(json_object_get(o, "level")), "warn");
-	assert_int_equal(json_array_size(json_object_get(o, "codes")), 2);
-	assert_string_equal(json_string_value(json_array_get(json_object_get(o, "codes"), 0)),
+	o = status_json(&s);
+	health = json_object_get(o, "health");
+	assert_string_equal(json_string_value(json_object_get(health, "level")), "warn");
+	assert_int_equal(json_array_size(json_object_get(health, "codes")), 2);
+	assert_string_equal(json_string_value(json_array_get(json_object_get(health, "codes"), 0)),
 			    "corrupt");
 	json_decref(o);
 }
