@@ -195,8 +195,8 @@ struct kvpool_ns_desc {
 
 /**
  * Opens the namespace of a descriptor. Works without a daemon too: it is registered when one is
- * there. It also succeeds when the daemon refuses it: lookups then miss with KVPOOL_NAMESPACE and
- * writes fail with -ENOENT, each of them after asking the daemon again.
+ * there. It also succeeds when the daemon refuses it: lookups then miss with KVPOOL_NAMESPACE, and
+ * whoever writes or waits asks the daemon again, and fails with -ENOENT while it refuses.
  *
  * -EINVAL: a field is missing or out of bounds; kvpool_error() names it. -EOPNOTSUPP: a group rule
  * other than ALL. -ENOMEM, -ESTALE.

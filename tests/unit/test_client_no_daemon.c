@@ -267,6 +267,22 @@ static void test_options(void **state)
 	kvpool_close(p);
 }
 
+static void test_environment(void **state)
+{
+	char text[300];
+
+	setenv("KVPOOL_SOCKET", path, 1);
+	kvpool_close(pool);
+	assert_int_equal(kvpool_connect(NULL, &pool), 0);
+	unsetenv("KVPOOL_SOCKET");
+	kvpool_error(pool, text, sizeof(text));
+	assert_non_null(strstr(text, path));
+	/* It is looked at once: when the handle is opened. */
+	assert_int_equal(kvpool_reconnect(pool), -ENOENT);
+	kvpool_error(pool, text, sizeof(text));
+	assert_non_null(strstr(text, path));
+}
+
 static void refuse(struct kvpool_ns_desc d, int err, const char *text)
 {
 	struct kvpool_ns *ns = (void *)0x1234;
@@ -397,6 +413,7 @@ int main(void)
 		TEST(test_nothing_to_ask),
 		TEST(test_null_is_ignored),
 		TEST(test_options),
+		TEST(test_environment),
 		TEST(test_descriptors),
 		TEST(test_fields_count),
 		TEST(test_names),
