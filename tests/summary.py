@@ -3,7 +3,7 @@
 """summary.py LOG...: adds up what `meson test` wrote to its JSON logs, for run-tests.
 
 Says which tests were skipped and why, prints the output of those that failed, and ends with the line
-"N passed, N failed, N skipped". The name of a log's folder stands before its tests when there are several.
+"N passed, N failed, N skipped". The name of a log stands before its tests, but for the one of the plain build.
 """
 import json
 import os
@@ -73,7 +73,7 @@ def main():
     logs = []
     for path in (a for a in sys.argv[1:] if not a.startswith("--failed=")):
         stem = os.path.basename(path)[:-len(".json")]
-        logs.append((f"{stem}: ", read(path)))
+        logs.append(("" if stem == "plain" else f"{stem}: ", read(path)))
     passed, failed, skipped = report(logs)
     failed += outside
     print(f"\n{passed} passed, {failed} failed, {skipped} skipped")
