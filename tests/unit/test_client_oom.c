@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library with no memory left: each allocation of a whole session fails in turn. Every call then
- * works, or says -ENOMEM or that it is not connected, and the next try works. Leaks are for
+ * The library with no memory left: each allocation of a whole session fails in turn. Every call
+ * then works, or says -ENOMEM or that it is not connected, and the next try works. Leaks are for
  * AddressSanitizer to find.
  */
 #undef NDEBUG

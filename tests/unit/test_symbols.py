@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_symbols.py HEADER LIBRARY SANITIZED COMPILER...: what the library exports is what its header declares, it needs
-no library but those it may, resolves all symbols when it is loaded, and its header compiles alone as C99 and as C++.
+"""test_symbols.py HEADER LIBRARY SANITIZED COMPILER...: what the library exports is what its header
+declares, it needs no library but those it may, resolves all symbols when it is loaded, and its
+header compiles alone as C99 and as C++.
 """
 import re
 import shutil
@@ -18,7 +19,7 @@ def run(*command, text=None):
 
 
 def declared(header):
-    """Functions that the header declares: names before a parenthesis, outside comments and macros."""
+    """Functions of the header: names before a parenthesis, outside comments and macros."""
     text = re.sub(r"/\*.*?\*/", "", open(header, encoding="utf-8").read(), flags=re.S)
     text = re.sub(r"^#.*$", "", text, flags=re.M)
     return set(re.findall(r"\b(kvpool_\w+)\s*\(", text))
@@ -67,7 +68,8 @@ def check_language(header, command):
 
 
 def main():
-    header, library, sanitized, compiler = sys.argv[1], sys.argv[2], sys.argv[3] != "none", sys.argv[4:]
+    header, library, sanitized = sys.argv[1], sys.argv[2], sys.argv[3] != "none"
+    compiler = sys.argv[4:]
     cxx = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
     wrong = list(check_symbols(header, library)) + list(check_dynamic(library, sanitized))
     wrong += check_language(header, compiler + ["-x", "c", "-std=c99"])
