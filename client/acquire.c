@@ -38,13 +38,13 @@ struct answer {
 	uint32_t depth;
 	enum kvpool_reason reason;
 	struct block_key missed; /* the first key that was not found */
-	int shared;              /* the deepest block is another session's */
+	int shared;		 /* the deepest block is another session's */
 };
 
 static struct ask ask_for_tokens(const struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens)
 {
 	size_t usable = kvpool_usable_tokens(n_tokens, ns->block_tokens);
-	struct ask a = { .tokens = tokens, .n_tokens = n_tokens };
+	struct ask a = {.tokens = tokens, .n_tokens = n_tokens};
 
 	a.n_blocks = usable / ns->block_tokens;
 	if (!a.n_blocks)
@@ -129,6 +129,17 @@ static uint32_t find_keys(struct kvpool_lease *l, const struct ask *ask, uint32_
 }
 
 /*
+ * Keys of one namespace never equal those of another one, unless a caller mixes them up: then the
+ * block that is found may be smaller than this namespace's.
+ */
+static int is_of_namespace(const struct kvpool_lease *l, uint32_t depth)
+{
+	uint32_t d = l->notes[depth - 1].desc;
+
+	return load_relaxed(&l->attach->control.desc[d].ns) == l->ns_number;
+}
+
+/*
  * Finds and pins beyond from. Returns the depth, which is from when nothing was found or eviction
  * won each time, which *ret_raced tells.
  */
@@ -149,10 +160,14 @@ static uint32_t find_and_pin(struct kvpool_lease *l, const struct ask *ask, uint
 		if (!n)
 			return from;
 		__builtin_prefetch(&c->aux[l->notes[depth - 1].desc]);
-		n = lookup_pin(c, lease_hazard(l, 1), l->notes + from, n,
-			       is_gallop(l, ask) ? 1 : n, TIER);
-		if (n)
+		n = lookup_pin(c, lease_hazard(l, 1), l->notes + from, n, is_gallop(l, ask) ? 1 : n,
+			       TIER);
+		if (n && likely(is_of_namespace(l, from + n)))
 			return from + n;
+		if (n) {
+			lookup_unpin(lease_hazard(l, 1));
+			return from;
+		}
 		*ret_raced = 1;
 	}
 	return from;
@@ -231,7 +246,7 @@ static void push_touch(const struct kvpool_lease *l, const struct attach *a, con
 		.hit_tokens = clamp32(hit),
 		.reason = r->reason,
 		.asked_blocks = clamp32(asked / l->ns->block_tokens),
-		.miss_key = { r->missed.w[0], r->missed.w[1] },
+		.miss_key = {r->missed.w[0], r->missed.w[1]},
 	};
 
 	touch_push(&a->session, &t);
@@ -283,7 +298,7 @@ static size_t extend(struct kvpool_lease *l, const struct ask *ask)
 {
 	uint64_t had = (uint64_t)l->depth * l->ns->block_tokens;
 	uint64_t asked = ask->n_tokens > had ? ask->n_tokens - had : 0;
-	struct answer r = { .depth = l->depth };
+	struct answer r = {.depth = l->depth};
 
 	if (!l->attach)
 		r.reason = lease_attach(l);

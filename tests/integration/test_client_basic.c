@@ -190,6 +190,26 @@ static void test_other_namespace(void **state)
 	kvpool_ns_close(n);
 }
 
+/* Keys that a caller brings along from another namespace find nothing, and take nothing. */
+static void test_foreign_keys(void **state)
+{
+	struct kvpool_ns *n = pattern_ns(pool, "m", 2 * BYTES);
+	struct kvpool_key keys[DEPTH];
+	struct kvpool_write *write;
+
+	run_in_other(publish_chain);
+	pattern_tokens(1, DEPTH, tokens);
+	assert_int_equal(kvpool_hash(ns, NULL, tokens, DEPTH * BT, keys, DEPTH), DEPTH);
+	assert_int_equal(kvpool_acquire_keys(ns, lease, keys, DEPTH, 0), DEPTH * BT);
+	assert_int_equal(kvpool_acquire_keys(n, lease, keys, DEPTH, 0), 0);
+	assert_int_equal(kvpool_acquire_keys(n, lease, keys, DEPTH, KVPOOL_DEPTH_ONLY), 0);
+	assert_int_equal(kvpool_lease_reason(lease), KVPOOL_NOT_CACHED);
+	assert_int_equal(kvpool_reserve_keys(n, NULL, keys, DEPTH, &write), 0);
+	assert_int_equal(kvpool_write_verdict(write, 0), KVPOOL_FULL);
+	kvpool_write_free(write);
+	kvpool_ns_close(n);
+}
+
 static void test_too_large_for_the_pool(void **state)
 {
 	struct kvpool_ns *n = pattern_ns(pool, "m", 128 << 20);
@@ -573,6 +593,7 @@ int main(void)
 		TEST(test_ends_of_prompts),
 		TEST(test_other_tokens),
 		TEST(test_other_namespace),
+		TEST(test_foreign_keys),
 		TEST(test_too_large_for_the_pool),
 		TEST(test_extend),
 		TEST(test_read),
