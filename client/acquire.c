@@ -38,13 +38,13 @@ struct answer {
 	uint32_t depth;
 	enum kvpool_reason reason;
 	struct block_key missed; /* the first key that was not found */
-	int shared;		 /* the deepest block is another session's */
+	int shared;              /* the deepest block is another session's */
 };
 
 static struct ask ask_for_tokens(const struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens)
 {
 	size_t usable = kvpool_usable_tokens(n_tokens, ns->block_tokens);
-	struct ask a = {.tokens = tokens, .n_tokens = n_tokens};
+	struct ask a = { .tokens = tokens, .n_tokens = n_tokens };
 
 	a.n_blocks = usable / ns->block_tokens;
 	if (!a.n_blocks)
@@ -246,7 +246,7 @@ static void push_touch(const struct kvpool_lease *l, const struct attach *a, con
 		.hit_tokens = clamp32(hit),
 		.reason = r->reason,
 		.asked_blocks = clamp32(asked / l->ns->block_tokens),
-		.miss_key = {r->missed.w[0], r->missed.w[1]},
+		.miss_key = { r->missed.w[0], r->missed.w[1] },
 	};
 
 	touch_push(&a->session, &t);
@@ -298,7 +298,7 @@ static size_t extend(struct kvpool_lease *l, const struct ask *ask)
 {
 	uint64_t had = (uint64_t)l->depth * l->ns->block_tokens;
 	uint64_t asked = ask->n_tokens > had ? ask->n_tokens - had : 0;
-	struct answer r = {.depth = l->depth};
+	struct answer r = { .depth = l->depth };
 
 	if (!l->attach)
 		r.reason = lease_attach(l);

@@ -17,7 +17,7 @@ const char *private_program(const char *folder, const char *name)
 	static unsigned int turn;
 	char *p = path[turn++ % 2], self[3072];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	const char *const beside[] = {".", "..", "../..", "../../.."};
+	const char *const beside[] = { ".", "..", "../..", "../../.." };
 
 	if (n < 0)
 		return name;
@@ -37,9 +37,9 @@ static void run(const struct private_daemon *d, const char *program, const char 
 		uint64_t pool_bytes, uint64_t max_blocks, int ready)
 {
 	char size[32], blocks[32], fd[16];
-	const char *argv[] = {program, "--socket",    d->socket, "--pool-size",
-			      size,    "--log-level", "warning", "--ready-fd",
-			      fd,      NULL,	      NULL,	 NULL};
+	const char *argv[] = { program, "--socket",    d->socket, "--pool-size",
+			       size,    "--log-level", "warning", "--ready-fd",
+			       fd,      NULL,          NULL,      NULL };
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	snprintf(size, sizeof(size), "%llu", (unsigned long long)pool_bytes);
@@ -61,7 +61,7 @@ int private_daemon_start(struct private_daemon *d, const char *program, const ch
 	int ready[2], r;
 	char byte;
 
-	*d = (struct private_daemon){0};
+	*d = (struct private_daemon){ 0 };
 	snprintf(d->folder, sizeof(d->folder), "%.200s/kvpool.XXXXXX", tmp ? tmp : "/tmp");
 	if (!mkdtemp(d->folder)) {
 		r = -errno;
@@ -92,7 +92,8 @@ int private_daemon_start(struct private_daemon *d, const char *program, const ch
 
 void private_daemon_stop(struct private_daemon *d)
 {
-	static const char *const left[] = {"kvpool.sock", "kvpool.sock.admin", "kvpool.sock.lock"};
+	static const char *const left[] = { "kvpool.sock", "kvpool.sock.admin",
+					    "kvpool.sock.lock" };
 
 	if (d->pid > 0) {
 		kill(d->pid, SIGTERM);

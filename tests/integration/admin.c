@@ -19,11 +19,11 @@ static uint8_t packet[FRAME_MAX], memory[CODEC_ARENA_BYTES];
 /* One request on a connection of its own. */
 static const void *ask(const struct daemon *d, enum proto_op op, const ProtobufCMessage *request)
 {
-	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	struct frame_header h = {.magic = FRAME_MAGIC, .op = (uint16_t)op, .id = 1};
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	struct frame_header h = { .magic = FRAME_MAGIC, .op = (uint16_t)op, .id = 1 };
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	static struct codec_arena arena;
-	struct pollfd p = {.fd = sock, .events = POLLIN};
+	struct pollfd p = { .fd = sock, .events = POLLIN };
 	const void *reply;
 	unsigned int fds;
 	long n;

@@ -11,7 +11,8 @@
 struct kvpool *pattern_connect(const char *socket, const char *name)
 {
 	struct kvpool_options o = {
-		.size = sizeof(o), .socket = socket, .name = name, .timeout_ms = 20000};
+		.size = sizeof(o), .socket = socket, .name = name, .timeout_ms = 20000
+	};
 	struct kvpool *pool;
 
 	assert(kvpool_connect(&o, &pool) == 0);
@@ -21,7 +22,7 @@ struct kvpool *pattern_connect(const char *socket, const char *name)
 
 struct kvpool_ns *pattern_ns(struct kvpool *pool, const char *model, uint64_t block_bytes)
 {
-	static const uint8_t weights[32] = {1, 2, 3};
+	static const uint8_t weights[32] = { 1, 2, 3 };
 	struct kvpool_ns_desc d = {
 		.size = sizeof(d),
 		.model = model,
@@ -93,7 +94,7 @@ static int fill_block(void *arg, size_t i, void *block)
 
 int pattern_publish(struct kvpool_ns *ns, uint64_t c, size_t blocks)
 {
-	struct fill f = {c, kvpool_ns_block_bytes(ns)};
+	struct fill f = { c, kvpool_ns_block_bytes(ns) };
 	int32_t tokens[BLOCKS_MAX * PATTERN_BLOCK_TOKENS + 1];
 
 	assert(blocks <= BLOCKS_MAX);

@@ -95,21 +95,21 @@ struct row {
 	const char *name;
 	void (*before)(struct victim *v); /* then it says that it is ready */
 	void (*after)(struct victim *v);  /* then it does this until it is killed */
-	int stop_daemon;		  /* while it does */
-	int other_writes;		  /* somebody else has OTHER reserved meanwhile */
-	int left;			  /* blocks of MINE that must be there afterwards */
+	int stop_daemon;                  /* while it does */
+	int other_writes;                 /* somebody else has OTHER reserved meanwhile */
+	int left;                         /* blocks of MINE that must be there afterwards */
 };
 
 static const struct row rows[] = {
-	{.name = "acquired", .before = acquired, .after = nothing, .left = DEPTH},
-	{.name = "reserved", .before = reserved, .after = nothing},
-	{.name = "half_written", .before = half_written, .after = nothing},
-	{.name = "committed_not_answered",
-	 .before = written,
-	 .after = commit_into_silence,
-	 .stop_daemon = 1,
-	 .left = DEPTH},
-	{.name = "waiting", .before = nothing, .after = wait_for_other, .other_writes = 1},
+	{ .name = "acquired", .before = acquired, .after = nothing, .left = DEPTH },
+	{ .name = "reserved", .before = reserved, .after = nothing },
+	{ .name = "half_written", .before = half_written, .after = nothing },
+	{ .name = "committed_not_answered",
+	  .before = written,
+	  .after = commit_into_silence,
+	  .stop_daemon = 1,
+	  .left = DEPTH },
+	{ .name = "waiting", .before = nothing, .after = wait_for_other, .other_writes = 1 },
 };
 
 static void run_victim(struct scene *s, const struct row *row)
@@ -130,7 +130,7 @@ static void run_victim(struct scene *s, const struct row *row)
 
 static void scene_open(struct scene *s)
 {
-	static const char *const args[] = {"--pool-size", "8M", NULL};
+	static const char *const args[] = { "--pool-size", "8M", NULL };
 
 	assert(daemon_start(&s->d, args) == 0 && pipe(s->ready) == 0);
 	s->pool = pattern_connect(s->d.socket, "survivor");
@@ -244,7 +244,7 @@ static void *read_on(void *arg)
  * to. */
 static void run_dropped(struct scene *s, int go)
 {
-	struct reader r = {.stop = 0};
+	struct reader r = { .stop = 0 };
 	char byte, sockets[FDS_MAX];
 	struct kvpool *pool;
 	struct kvpool_ns *ns;

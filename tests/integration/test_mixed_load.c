@@ -25,10 +25,10 @@
 #include "tests/integration/admin.h"
 #include "tests/integration/pattern.h"
 
-#define CHAINS	    96u /* that are published; those from here on never are */
-#define DEPTH	    24u
-#define BLOCK	    12000u
-#define HELD	    4u
+#define CHAINS      96u /* that are published; those from here on never are */
+#define DEPTH       24u
+#define BLOCK       12000u
+#define HELD        4u
 #define CLIENTS_MAX 16u
 
 /* The reference: how deep somebody began to publish each chain. Shared by all processes. */
@@ -154,7 +154,7 @@ static void step(struct client *c)
 static void run_client(const struct daemon *d, struct reference *ref, unsigned int number,
 		       unsigned int seconds)
 {
-	struct client c = {.ref = ref, .random = number * 7919};
+	struct client c = { .ref = ref, .random = number * 7919 };
 	time_t end = time(NULL) + seconds;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -179,7 +179,7 @@ static void run_client(const struct daemon *d, struct reference *ref, unsigned i
 int main(int argc, char **argv)
 {
 	/* Room for about a quarter of all blocks. */
-	static const char *const args[] = {"--pool-size", "8M", NULL};
+	static const char *const args[] = { "--pool-size", "8M", NULL };
 	unsigned int clients = argc > 1 ? (unsigned int)atoi(argv[1]) : 4;
 	unsigned int seconds = argc > 2 ? (unsigned int)atoi(argv[2]) : 5;
 	struct reference *ref =

@@ -22,12 +22,12 @@ struct demo_options {
 	const char *question;
 	const char *socket;
 	const char *daemon, *ctl; /* programs */
-	const char *json;	  /* file to write, or NULL */
-	const char *part;	  /* name of the part to play, or NULL */
-	uint32_t tokens;	  /* of document in the prompt */
-	uint32_t answer;	  /* tokens to generate */
-	uint32_t split;		  /* cold parts: compare with a prefill that is split here */
-	int result_fd;		  /* where a part writes its struct demo_result and the logits */
+	const char *json;         /* file to write, or NULL */
+	const char *part;         /* name of the part to play, or NULL */
+	uint32_t tokens;          /* of document in the prompt */
+	uint32_t answer;          /* tokens to generate */
+	uint32_t split;           /* cold parts: compare with a prefill that is split here */
+	int result_fd;            /* where a part writes its struct demo_result and the logits */
 };
 
 /* What a part tells the stage. n_logits floats follow it. */
@@ -35,9 +35,9 @@ struct demo_result {
 	uint32_t prompt_tokens, reused_tokens;
 	uint32_t waited;
 	uint32_t n_logits;
-	double ttft;		 /* seconds from the prompt to the first token of the answer */
+	double ttft;             /* seconds from the prompt to the first token of the answer */
 	double restore, publish; /* of which, in kvpool */
-	int64_t published;	 /* blocks, or -errno */
+	int64_t published;       /* blocks, or -errno */
 	char answer[DEMO_ANSWER_MAX];
 	char model[128];
 };

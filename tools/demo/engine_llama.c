@@ -65,7 +65,7 @@ static int open_model(struct engine *e, const struct engine_config *cfg,
 static int open_pool(struct engine *e, const struct engine_config *cfg,
 		     const struct llama_context_params *params, char *why, size_t n)
 {
-	struct kvpool_options o = {.size = sizeof(o), .socket = cfg->socket, .name = "demo"};
+	struct kvpool_options o = { .size = sizeof(o), .socket = cfg->socket, .name = "demo" };
 	struct kvpool_llama_options shared;
 	int r = kvpool_connect(&o, &e->pool);
 
@@ -143,7 +143,7 @@ size_t engine_restore(struct engine *e, const int32_t *tokens, size_t n)
 
 int engine_waited(const struct engine *e)
 {
-	struct kvpool_llama_stats s = {.size = sizeof(s)};
+	struct kvpool_llama_stats s = { .size = sizeof(s) };
 
 	return e->shared && kvpool_llama_get_stats(e->shared, &s) == 0 && s.waits > 0;
 }

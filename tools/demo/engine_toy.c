@@ -15,15 +15,15 @@
 #include "client/kvpool.h"
 #include "tools/demo/engine.h"
 
-#define VOCAB	 256
-#define LAYERS	 4
-#define DIM	 128
-#define HEADS	 4
+#define VOCAB    256
+#define LAYERS   4
+#define DIM      128
+#define HEADS    4
 #define KV_HEADS 2
-#define HEAD	 (DIM / HEADS)
-#define KV	 (KV_HEADS * HEAD)
-#define HIDDEN	 256
-#define BLOCK	 16 /* tokens */
+#define HEAD     (DIM / HEADS)
+#define KV       (KV_HEADS * HEAD)
+#define HIDDEN   256
+#define BLOCK    16 /* tokens */
 
 /* One block: K and V of its tokens, all layers. */
 struct kv_block {
@@ -45,7 +45,7 @@ struct engine {
 	size_t claim_first;
 	int waited;
 	uint32_t n_blocks;
-	struct kv_block *own;		/* blocks computed here */
+	struct kv_block *own;           /* blocks computed here */
 	const struct kv_block **blocks; /* of the sequence: in the pool, or own */
 	float embed[VOCAB][DIM];
 	struct layer layers[LAYERS];
@@ -53,7 +53,7 @@ struct engine {
 	float *scores;
 };
 
-const struct engine_prompt engine_prompt = {"Document:\n", "\nQuestion: ", "\nAnswer: "};
+const struct engine_prompt engine_prompt = { "Document:\n", "\nQuestion: ", "\nAnswer: " };
 
 static void fill_random(float *w, size_t n, uint64_t *state, float scale)
 {
@@ -193,7 +193,7 @@ int engine_decode(struct engine *e, const int32_t *tokens, size_t pos, size_t n)
 
 static int open_pool(struct engine *e, const struct engine_config *cfg)
 {
-	struct kvpool_options o = {.size = sizeof(o), .socket = cfg->socket, .name = "demo"};
+	struct kvpool_options o = { .size = sizeof(o), .socket = cfg->socket, .name = "demo" };
 	uint8_t weights[SHA256_BYTES];
 	struct kvpool_ns_desc d = {
 		.size = sizeof(d),

@@ -7,21 +7,21 @@
 #include "tools/private_daemon.h"
 
 static const struct option long_options[] = {
-	{"model", required_argument, NULL, 'm'},
-	{"document", required_argument, NULL, 'd'},
-	{"tokens", required_argument, NULL, 't'},
-	{"answer", required_argument, NULL, 'a'},
-	{"json", required_argument, NULL, 'j'},
-	{"daemon", required_argument, NULL, 'D'},
-	{"ctl", required_argument, NULL, 'C'},
+	{ "model", required_argument, NULL, 'm' },
+	{ "document", required_argument, NULL, 'd' },
+	{ "tokens", required_argument, NULL, 't' },
+	{ "answer", required_argument, NULL, 'a' },
+	{ "json", required_argument, NULL, 'j' },
+	{ "daemon", required_argument, NULL, 'D' },
+	{ "ctl", required_argument, NULL, 'C' },
 	/* Of the parts, given by the stage. */
-	{"part", required_argument, NULL, 'p'},
-	{"socket", required_argument, NULL, 's'},
-	{"question", required_argument, NULL, 'q'},
-	{"split", required_argument, NULL, 'S'},
-	{"result-fd", required_argument, NULL, 'r'},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
+	{ "part", required_argument, NULL, 'p' },
+	{ "socket", required_argument, NULL, 's' },
+	{ "question", required_argument, NULL, 'q' },
+	{ "split", required_argument, NULL, 'S' },
+	{ "result-fd", required_argument, NULL, 'r' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static int usage(FILE *to, int code)
@@ -91,7 +91,7 @@ static int apply(struct demo_options *opt, int o, int *documents)
 
 int main(int argc, char **argv)
 {
-	struct demo_options opt = {.tokens = 2000, .answer = 24, .result_fd = -1};
+	struct demo_options opt = { .tokens = 2000, .answer = 24, .result_fd = -1 };
 	int documents = 0, o;
 
 	while ((o = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {

@@ -186,8 +186,8 @@ static int tell(struct part *p)
 
 int demo_part(const struct demo_options *opt)
 {
-	struct part p = {.opt = opt};
-	struct engine_config cfg = {opt->model, opt->socket, opt->tokens + opt->answer + 256};
+	struct part p = { .opt = opt };
+	struct engine_config cfg = { opt->model, opt->socket, opt->tokens + opt->answer + 256 };
 	char why[256];
 	int r = engine_open(&cfg, &p.e, why, sizeof(why));
 

@@ -186,11 +186,11 @@ static int judge(const struct demo_run *runs, const struct demo_options *opt)
 int demo_stage(const struct demo_options *opt)
 {
 	struct demo_run runs[RUNS] = {
-		[FIRST] = {.name = "first", .text = "first process"},
-		[SECOND] = {.name = "second", .text = "second process"},
-		[COLD] = {.name = "cold", .text = "without the pool"},
-		[TWIN_A] = {.name = "at_once_a", .text = "at once, A"},
-		[TWIN_B] = {.name = "at_once_b", .text = "at once, B"},
+		[FIRST] = { .name = "first", .text = "first process" },
+		[SECOND] = { .name = "second", .text = "second process" },
+		[COLD] = { .name = "cold", .text = "without the pool" },
+		[TWIN_A] = { .name = "at_once_a", .text = "at once, A" },
+		[TWIN_B] = { .name = "at_once_b", .text = "at once, B" },
 	};
 	struct private_daemon daemon;
 	int code = 1;
