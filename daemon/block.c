@@ -61,8 +61,8 @@ struct extent *block_extent(const struct pool *p, uint32_t d)
 }
 
 /*
- * The list that d goes into. What a flush was to take and an eviction gave back is still the
- * flush's.
+ * The list that d goes into. While a flush is under way, a root that an eviction gives back is the
+ * flush's, as it nearly surely was before.
  */
 static uint32_t *siblings(struct pool *p, uint32_t d)
 {
@@ -72,7 +72,7 @@ static uint32_t *siblings(struct pool *p, uint32_t d)
 	if (parent != DESC_NONE)
 		return &p->block[parent].child;
 	ns = block_namespace(p, d);
-	if (ns->flush_roots != DESC_NONE && block_state(p, d) != DESC_RESERVED)
+	if (ns->flushing && block_state(p, d) != DESC_RESERVED)
 		return &ns->flush_roots;
 	return &ns->roots;
 }
@@ -122,7 +122,7 @@ void block_unhang(struct pool *p, uint32_t d)
 
 void block_leaf(struct pool *p, uint32_t d)
 {
-	if (d == DESC_NONE || block_state(p, d) != DESC_COMMITTED)
+	if (d == DESC_NONE || d == p->held || block_state(p, d) != DESC_COMMITTED)
 		return;
 	if (p->block[d].child == DESC_NONE && p->node[d].place == LRU_NONE)
 		lru_insert(&block_namespace(p, d)->lru, d);

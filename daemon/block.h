@@ -46,7 +46,7 @@ void block_hang(struct pool *p, uint32_t d);
 /* Takes d out of its tree, if it is in it. Its parent may be a leaf now: see block_leaf. */
 void block_unhang(struct pool *p, uint32_t d);
 
-/* Enters d in the heap if it is a COMMITTED leaf and not in it. DESC_NONE is ignored. */
+/* Enters d in the heap if it is a COMMITTED leaf, not held, and not in it. DESC_NONE is ignored. */
 void block_leaf(struct pool *p, uint32_t d);
 
 /* A use of d; its extent notes it, too. */

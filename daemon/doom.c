@@ -17,6 +17,9 @@
 
 #define AGAIN (100 * NSEC_PER_MSEC)
 
+/* So many are marked at a time: what that touches is loaded before, and fits the cache. */
+#define PART 128u
+
 /* What a walk has put behind p->doomed. */
 struct gathered {
 	uint32_t n, room;
@@ -38,25 +41,28 @@ static int gather_one(struct pool *p, uint32_t d, void *arg)
 		break;
 	}
 	lru_remove(&block_namespace(p, d)->lru, d);
-	keymap_remove(&p->keymap, d);
 	owner_uncached(p, d);
 	block_count(p, d, DESC_COMMITTED, DESC_DOOMED);
 	p->doomed[p->n_doomed + g->n++] = d;
 	return g->n == g->room;
 }
 
-/* Free of pins: slot and number go back, and the extent if nothing else is in it. */
+/*
+ * Free of pins: slot and number go back. So does the extent if nothing else is in it; but a
+ * namespace that is in use keeps its last one, to be written to while the others are punched.
+ */
 static void release(struct pool *p, uint32_t d)
 {
+	struct namespace *ns = block_namespace(p, d);
 	struct extent *e = block_extent(p, d);
 	uint32_t first = e->first, count = e->count;
 
 	block_unhang(p, d);
 	block_left(p, d);
 	block_release(p, d, DESC_DOOMED, 0);
-	if (e->taken)
+	if (e->taken || (ns->holds && ns->extents.n_extents == 1))
 		return;
-	extent_retire(&p->extents, &p->namespaces[e->ns].extents, e);
+	extent_retire(&p->extents, &ns->extents, e);
 	extent_punch(&p->extents, first, count);
 }
 
@@ -91,9 +97,23 @@ static void settle(struct pool *p, uint64_t now)
 	p->doom_again = stay ? now + AGAIN : UINT64_MAX;
 }
 
+/* A part of a batch that is closed below; unlisted, and out of the map: its keys are free. */
+static void mark_part(struct pool *p, const uint32_t *part, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct block_key key = desc_key(&p->control, part[i]);
+
+		pool_prefetch_key(p, &key);
+	}
+	doom_mark(&p->index, part, n);
+	for (uint32_t i = 0; i < n; i++)
+		keymap_remove(&p->keymap, part[i]);
+}
+
 static void doom(struct pool *p, const struct gathered *g, uint64_t now)
 {
-	doom_mark(&p->index, p->doomed + p->n_doomed, g->n);
+	for (uint32_t i = 0; i < g->n; i += PART)
+		mark_part(p, p->doomed + p->n_doomed + i, MIN(g->n - i, PART));
 	p->n_doomed += g->n;
 	p->count.flushed += g->n;
 	settle(p, now);
@@ -102,7 +122,7 @@ static void doom(struct pool *p, const struct gathered *g, uint64_t now)
 /* One step of a flush. Returns 1 when there is more. */
 static int flush_step(struct pool *p, struct namespace *ns, uint64_t now, struct pool_flushed *f)
 {
-	struct gathered g = { .room = POOL_FLUSH_STEP };
+	struct gathered g = { .room = p->flush_step };
 	uint64_t before = ns->n[DESC_DOOMED], freed;
 
 	while (ns->flush_roots != DESC_NONE)
@@ -114,7 +134,8 @@ static int flush_step(struct pool *p, struct namespace *ns, uint64_t now, struct
 	f->freed_bytes += freed * ns->stride;
 	f->kept_blocks = ns->n[DESC_DOOMED];
 	f->voided_blocks += g.voided;
-	return ns->flush_roots != DESC_NONE;
+	ns->flushing = ns->flush_roots != DESC_NONE;
+	return ns->flushing;
 }
 
 static void flush_count(struct pool *p, const struct namespace *ns, struct pool_flushed *f)
@@ -138,7 +159,8 @@ int pool_flush(struct pool *p, uint32_t ns, int dry_run, uint64_t now, struct po
 		return 0;
 	}
 	/* What is there now; what comes later is no part of it. */
-	if (x->flush_roots == DESC_NONE) {
+	if (!x->flushing) {
+		x->flushing = 1;
 		x->flush_roots = x->roots;
 		x->roots = DESC_NONE;
 	}
@@ -150,7 +172,7 @@ uint64_t doom_flushes(struct pool *p, uint64_t now)
 	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;) {
 		struct pool_flushed nobody_asked = { .freed_blocks = 0 };
 
-		if (ns->flush_roots != DESC_NONE) {
+		if (ns->flushing) {
 			flush_step(p, ns, now, &nobody_asked);
 			return now;
 		}
@@ -165,7 +187,7 @@ uint64_t doom_again(struct pool *p, uint64_t now)
 	return p->doom_again;
 }
 
-static struct verify *find_verify(struct pool *p, uint32_t d, uint64_t gen)
+static struct verify_pin *find_verify(struct pool *p, uint32_t d, uint64_t gen)
 {
 	for (uint32_t i = 0; i < p->n_verify; i++)
 		if (p->verify[i].desc == d && p->verify[i].gen == gen)
@@ -183,7 +205,7 @@ int pool_pin_for_verify(struct pool *p, uint32_t desc, uint64_t gen, uint64_t *r
 		return -ENOENT;
 	if (p->n_verify == POOL_VERIFY_MAX)
 		return -EBUSY;
-	p->verify[p->n_verify++] = (struct verify){ .desc = desc, .gen = gen };
+	p->verify[p->n_verify++] = (struct verify_pin){ .desc = desc, .gen = gen };
 	k = &p->control.desc[desc];
 	*ret_offset = slot_offset(load_relaxed(&k->slot[TIER_HOST]));
 	*ret_bytes = block_namespace(p, desc)->block_bytes;
@@ -193,7 +215,7 @@ int pool_pin_for_verify(struct pool *p, uint32_t desc, uint64_t gen, uint64_t *r
 
 int pool_verify_done(struct pool *p, uint32_t desc, uint64_t gen, int wrong, uint64_t now)
 {
-	struct verify *v = find_verify(p, desc, gen);
+	struct verify_pin *v = find_verify(p, desc, gen);
 	struct gathered g = { .room = UINT32_MAX };
 
 	if (!v)

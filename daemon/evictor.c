@@ -25,6 +25,15 @@ static void drop(struct pool *p, uint32_t d)
 	p->count.evicted++;
 }
 
+static void prefetch(const struct pool *p, const uint32_t *batch, uint32_t n)
+{
+	for (uint32_t i = 0; i < MIN(n, EVICTOR_BATCH); i++) {
+		struct block_key key = desc_key(&p->control, batch[i]);
+
+		pool_prefetch_key(p, &key);
+	}
+}
+
 uint32_t evictor_take(struct pool *p, const uint32_t *batch, uint32_t n, uint64_t now)
 {
 	uint32_t freed;
@@ -32,6 +41,7 @@ uint32_t evictor_take(struct pool *p, const uint32_t *batch, uint32_t n, uint64_
 	if (!n)
 		return 0;
 	evict_mark(&p->control, batch, n);
+	prefetch(p, batch, n);
 	pool_scan_pins(p);
 	freed = evict_settle(&p->index, batch, n, &p->pins);
 	/* Parents first, as they were restored. */

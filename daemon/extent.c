@@ -24,7 +24,8 @@ int extent_map_init(struct extent_map *m, const struct control *control,
 
 void extent_map_fini(struct extent_map *m)
 {
-	for (uint32_t g = 0; m->of && g < m->n_granules; g++)
+	/* From the end, so that the first granule of an extent is looked at last. */
+	for (uint32_t g = m->of ? m->n_granules : 0; g-- > 0;)
 		if (m->of[g] && m->of[g]->first == g)
 			free(m->of[g]);
 	free(m->of);

@@ -27,7 +27,7 @@
 #include "shm/index.h"
 
 /* A block whose checksum the shell computes. */
-struct verify {
+struct verify_pin {
 	uint32_t desc;
 	uint64_t gen;
 };
@@ -50,6 +50,7 @@ struct pool {
 	uint32_t free_block;  /* chain of numbers that were used before, last freed first */
 	uint32_t fresh_block; /* numbers from here on never were */
 	uint32_t n_blocks;    /* numbers in use */
+	uint32_t held;        /* what room is made for goes below it: no leaf meanwhile */
 
 	struct keymap keymap;
 	struct extent_map extents;
@@ -65,11 +66,14 @@ struct pool {
 	uint32_t *doomed;             /* max_blocks: DOOMED blocks, each before its parent */
 	uint32_t n_doomed;
 	uint64_t doom_again;          /* when to look at them again */
-	struct verify verify[POOL_VERIFY_MAX];
+	struct verify_pin verify[POOL_VERIFY_MAX];
 	uint32_t n_verify;
 
 	uint64_t bytes[DESC_STATE_MAX + 1]; /* by state, as namespace.n */
 	struct pool_stats count;            /* the fields that count since the start */
+
+	/* POOL_FLUSH_STEP and RECLAIM_BLOCKS; the tests make them small. */
+	uint32_t flush_step, reclaim_blocks;
 };
 
 static inline uint32_t pool_free_blocks(const struct pool *p)
@@ -81,6 +85,19 @@ static inline uint32_t pool_free_blocks(const struct pool *p)
 static inline uint64_t pool_since(uint64_t used, uint64_t now)
 {
 	return now > used ? now - used : 0;
+}
+
+/*
+ * Loads what adding or removing this key will touch. Those three lines are where all time goes:
+ * they lie anywhere in tables that no cache holds.
+ */
+static inline void pool_prefetch_key(const struct pool *p, const struct block_key *key)
+{
+	struct index_place place = index_place(&p->control, key);
+
+	keymap_prefetch(&p->keymap, key);
+	__builtin_prefetch(&p->control.index[place.bucket[0]], 1);
+	__builtin_prefetch(&p->control.index[place.bucket[1]], 1);
 }
 
 /* Takes a new snapshot of all pins, the pool's own included, into p->pins. */

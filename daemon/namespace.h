@@ -21,6 +21,7 @@ struct namespace {
 	uint32_t lru_room;     /* blocks that fit the heap: its slots */
 	uint32_t roots;        /* first blocks of its chains */
 	uint32_t flush_roots;  /* those that a flush has not come to yet */
+	int flushing;          /* a flush is under way */
 	uint64_t n[DESC_STATE_MAX + 1]; /* blocks by state, but FREE and EVICTING */
 
 	uint64_t lookups, asked_tokens, hit_tokens;

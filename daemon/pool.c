@@ -10,6 +10,7 @@
 #include "daemon/doom.h"
 #include "daemon/evictor.h"
 #include "daemon/model.h"
+#include "daemon/reclaim.h"
 
 /* Reservations and quarantined blocks that one tick may end; a flush has its own step. */
 #define TICK_BLOCKS 8192u
@@ -157,8 +158,10 @@ int pool_new(const struct pool_config *cfg, const struct pool_ops *ops, void *ct
 	p->ops = ops;
 	p->ctx = ctx;
 	p->control_fd = p->memory_fd = -1;
-	p->free_block = DESC_NONE;
+	p->free_block = p->held = DESC_NONE;
 	p->next_time_out = p->doom_again = UINT64_MAX;
+	p->flush_step = POOL_FLUSH_STEP;
+	p->reclaim_blocks = RECLAIM_BLOCKS;
 	chain_init(&p->orphans);
 	list_init(&p->waiters);
 	owner_table_init(&p->owners);

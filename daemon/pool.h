@@ -227,25 +227,28 @@ void pool_owner_gone(struct pool *p, struct pool_owner *o, uint64_t now);
 void pool_touch(struct pool *p, uint32_t ns, uint32_t desc, uint32_t asked, uint32_t hit,
 		uint64_t now);
 
-/* kept: pinned, or above a pinned one: unlisted, and freed when the pins are gone. */
+/*
+ * kept: pinned, or above a pinned one: unlisted, and freed when the pins are gone; as of the last
+ * call, the others are sums.
+ */
 struct pool_flushed {
 	uint64_t freed_blocks, freed_bytes, kept_blocks, voided_blocks;
 };
 
 /*
  * Drops the blocks that a namespace has now, leaves first, and adds to *ret, which its caller
- * zeroes. dry_run: only counts. At most POOL_FLUSH_STEP blocks a call (some 10 ms): returns 1 when
+ * zeroes. dry_run: only counts. At most POOL_FLUSH_STEP blocks a call (some 4 ms): returns 1 when
  * there are more. Call it again then, in a later round, for their numbers; pool_tick drops them
  * anyhow. Returns 0 when it is done, -ENOENT for a number of no namespace.
  */
 int pool_flush(struct pool *p, uint32_t ns, int dry_run, uint64_t now, struct pool_flushed *ret);
 
-#define POOL_FLUSH_STEP 32768u
+#define POOL_FLUSH_STEP 8192u
 
 /*
  * A client read another checksum than desc.crc. The shell pins the block for itself, computes the
  * checksum of those bytes in its worker, and tells whether it is wrong: pool_verify_done takes the
- * pin back, and dooms the block and its subtree if so (all of it in this call, at some 0.2 us a
+ * pin back, and dooms the block and its subtree if so (all of it in this call, at some 0.4 us a
  * block: bad bytes must not be served while it waits for a turn).
  *
  * pin: 0; -ENOENT: no such block any more; -EBUSY: POOL_VERIFY_MAX are under way. done, once for

@@ -91,7 +91,7 @@ static int gather_one(struct pool *p, uint32_t d, void *arg)
 
 	if (block_state(p, d) != DESC_COMMITTED || pinset_has(&p->pins, d))
 		r = LOOK_KEEP;
-	else if (g->n == RECLAIM_BLOCKS)
+	else if (g->n == p->reclaim_blocks)
 		r = LOOK_LARGE;
 	if (r) {
 		block_hang(p, d);
@@ -112,8 +112,12 @@ static enum look gather_extent(struct pool *p, struct extent *e, struct gathered
 		uint32_t d = extent_block(&p->extents, s, e, i);
 		int r;
 
+		if (d == DESC_NONE)
+			continue;
+		if (block_state(p, d) != DESC_COMMITTED)
+			return LOOK_KEEP;
 		/* Loose: gathered before, below another one. */
-		if (d == DESC_NONE || block_loose(&p->block[d]))
+		if (block_loose(&p->block[d]))
 			continue;
 		r = block_prune(p, d, gather_one, g);
 		if (r)
@@ -215,17 +219,19 @@ static enum outcome try_window(struct pool *p, const struct taker *t, const stru
 int reclaim_extent(struct pool *p, struct namespace *ns, uint64_t now)
 {
 	struct taker t = taker_of(p, ns, now);
-	uint32_t budget = RECLAIM_BLOCKS;
+	uint32_t budget = p->reclaim_blocks;
+	int scanned = 0;
 
 	if (ns->extents.n_extents && now < ns->reclaim_after)
 		return 0;
-	pool_scan_pins(p);
 	while (budget) {
 		struct window w = window_find(p, &t);
 		enum outcome o;
 
 		if (w.first == EXTENT_NONE)
 			break;
+		if (!scanned++)
+			pool_scan_pins(p);
 		o = try_window(p, &t, &w, &budget);
 		if (o != OUTCOME_NONE)
 			return o == OUTCOME_TAKEN;

@@ -33,7 +33,7 @@
  * How many blocks one call looks at. Where more hang below one extent, that many go, leaves first,
  * and the extent is taken by a later call.
  */
-#define RECLAIM_BLOCKS 65536u
+#define RECLAIM_BLOCKS 16384u
 
 /*
  * Takes what one extent of ns needs from colder namespaces, and hands it to ns. Returns 1, or 0

@@ -6,7 +6,7 @@
 #include "daemon/room.h"
 #include "shm/desc.h"
 
-/* How far ahead of the key at hand the map is loaded. */
+/* How far ahead of the key at hand its places are loaded. */
 #define AHEAD 8u
 
 /* A run on its way through pool_reserve. */
@@ -103,15 +103,17 @@ static enum proto_verdict try_grant(struct pool *p, struct run *r, uint32_t i)
 
 /*
  * Room for the keys from i on, none of which is there. What the run hangs below must not go to make
- * it: the tip is out of the heap meanwhile, and everything above it is no leaf.
+ * it: the tip is held, and what is above it is no leaf then.
  */
 static void make_room(struct pool *p, struct run *r, uint32_t i)
 {
 	uint32_t want = MIN(r->n - i, owner_allowance(p, r->owner));
 
+	p->held = r->tip;
 	if (r->tip != DESC_NONE)
 		lru_remove(&r->ns->lru, r->tip);
 	room_make(p, r->ns, want, r->now);
+	p->held = DESC_NONE;
 	block_leaf(p, r->tip);
 }
 
@@ -123,7 +125,7 @@ static void run_keys(struct pool *p, struct run *r)
 		enum proto_verdict v;
 
 		if (i + AHEAD < r->n)
-			keymap_prefetch(&p->keymap, &r->keys[i + AHEAD]);
+			pool_prefetch_key(p, &r->keys[i + AHEAD]);
 		v = look(p, r, i);
 		if (v == VERDICT_NONE) {
 			if (!made++)

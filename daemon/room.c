@@ -32,7 +32,9 @@ static void make_slots(struct pool *p, struct namespace *ns, uint32_t want, uint
 		if (!evict(p, ns, want, now))
 			break;
 	}
-	/* All of its own is pinned, which makes it hot: once more. */
+	/* All of its own is pinned, and counts as used now: others may be much colder than that. */
+	if (ns->extents.n_free < want)
+		ns->reclaim_after = 0;
 	while (ns->extents.n_free < want && reclaim_extent(p, ns, now))
 		;
 }
