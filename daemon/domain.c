@@ -80,15 +80,25 @@ static void domain_on_punched(void *ctx, uint64_t offset, uint64_t bytes)
 	d->changed = 1;
 }
 
-/* Calls the pool at when (absolute), or not at all. */
+/* Calls the pool at when (absolute), UINT64_MAX: not at all. */
 static void domain_tick_at(struct domain *d, uint64_t when)
 {
+	d->tick_at = when;
 	if (when == UINT64_MAX) {
 		(void)sd_event_source_set_enabled(d->tick, SD_EVENT_OFF);
 		return;
 	}
 	(void)sd_event_source_set_time(d->tick, when / NSEC_PER_USEC);
 	(void)sd_event_source_set_enabled(d->tick, SD_EVENT_ONESHOT);
+}
+
+/* Blocks changed: soon, but not later than it was to be anyway, however often they change. */
+static void domain_tick_soon(struct domain *d)
+{
+	uint64_t when = clock_ns() + DOMAIN_TICK_USEC * NSEC_PER_USEC;
+
+	if (when < d->tick_at)
+		domain_tick_at(d, when);
 }
 
 static int domain_on_tick(sd_event_source *source, uint64_t usec, void *ctx)
@@ -118,7 +128,7 @@ static int domain_on_round(sd_event_source *source, void *ctx)
 		if (d->changed) {
 			d->changed = 0;
 			pool_wake(d->pool);
-			domain_tick_at(d, clock_ns() + DOMAIN_TICK_USEC * NSEC_PER_USEC);
+			domain_tick_soon(d);
 		}
 		if (!list_empty(&d->doomed))
 			session_end(list_first(&d->doomed, struct session, doomed), clock_ns());
@@ -237,6 +247,7 @@ int domain_new(sd_event *event, struct worker *worker, const struct domain_confi
 		return -ENOMEM;
 	d->cfg = *cfg;
 	d->started = clock_ns();
+	d->tick_at = UINT64_MAX;
 	d->event = event;
 	d->worker = worker;
 	list_init(&d->sessions);

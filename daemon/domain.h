@@ -70,7 +70,8 @@ struct domain {
 	int changed;           /* blocks, since the last pool_wake */
 	unsigned int flushing; /* requests to flush that count their blocks */
 	sd_event_source *post;
-	sd_event_source *tick;  /* when the pool wants to be called */
+	uint64_t tick_at;
+	sd_event_source *tick;  /* calls the pool then */
 	/* drains touch rings and looks at the time, while there are sessions */
 	sd_event_source *touch;
 };

@@ -400,6 +400,35 @@ static void killed_in_the_middle(void **state)
 	assert_int_equal(status()->ended_crash, before + 20);
 }
 
+/* The pool gets its time however busy the others are: what a dead writer left is free again. */
+static void quarantine_ends_under_load(void **state)
+{
+	struct raw *writer = raw_hello(daemon_under_test.socket, "writer");
+	uint32_t ns = raw_ns(writer, "abuse"), other = raw_ns(honest, "busy");
+	uint8_t keys[KEY_BYTES];
+	Kvpool__Abort m = KVPOOL__ABORT__INIT;
+	unsigned int rounds = 0;
+
+	raw_keys(50, keys, 1);
+	assert_int_equal(raw_reserve(writer, ns, keys, 1)->n_desc, 1);
+	raw_close(writer);
+	raw_keys(51, keys, 1);
+	do {
+		const Kvpool__ReserveReply *g = raw_reserve(honest, other, keys, 1);
+		uint32_t desc;
+		uint64_t gen;
+
+		assert_int_equal(g->n_desc, 1);
+		desc = g->desc[0];
+		gen = g->gen[0];
+		m.desc = &desc;
+		m.gen = &gen;
+		m.n_desc = m.n_gen = 1;
+		raw_call(honest, OP_ABORT, &m.base);
+		assert_true(++rounds < 1000000);
+	} while (rounds % 1000 || status()->quarantined_bytes);
+}
+
 /* Its requests end with its connection; its pins with its mapping. */
 static void mapped_after_the_end(void **state)
 {
@@ -486,6 +515,7 @@ int main(void)
 		ABUSE(says_bye_and_does_not_wait),
 		ABUSE(socket_that_is_given_away),
 		ABUSE(killed_in_the_middle),
+		ABUSE(quarantine_ends_under_load),
 		ABUSE(mapped_after_the_end),
 		ABUSE(a_thousand_connections),
 		ABUSE(many_operators),
