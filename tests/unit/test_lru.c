@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The eviction order, against a search through all leaves. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "policy/lru.h"
+
+#define BLOCKS 600u
+
+static struct lru_node node[BLOCKS];
+static uint32_t heap[BLOCKS];
+static struct lru l;
+
+static int setup(void **state)
+{
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		node[i] = (struct lru_node){ .used = 0, .place = LRU_NONE };
+	lru_init(&l, node, heap);
+	return 0;
+}
+
+static void insert_at(uint32_t block, uint64_t used)
+{
+	node[block].used = used;
+	lru_insert(&l, block);
+}
+
+static void an_empty_heap_has_no_oldest(void **state)
+{
+	assert_int_equal(lru_oldest(&l), LRU_NONE);
+	lru_remove(&l, 3); /* not in it */
+	assert_int_equal(l.count, 0);
+}
+
+static void the_oldest_comes_first(void **state)
+{
+	insert_at(1, 30);
+	insert_at(2, 10);
+	insert_at(3, 20);
+	assert_int_equal(lru_oldest(&l), 2);
+	assert_int_equal(lru_oldest(&l), 2); /* it stays in */
+	lru_remove(&l, 2);
+	assert_int_equal(lru_oldest(&l), 3);
+	lru_remove(&l, 3);
+	lru_remove(&l, 3); /* twice is harmless */
+	assert_int_equal(lru_oldest(&l), 1);
+	lru_remove(&l, 1);
+	assert_int_equal(lru_oldest(&l), LRU_NONE);
+}
+
+static void a_touch_moves_a_leaf(void **state)
+{
+	insert_at(1, 10);
+	insert_at(2, 20);
+	lru_touch(&l, 1, 30);
+	assert_int_equal(lru_oldest(&l), 2);
+}
+
+static void a_touch_never_makes_older(void **state)
+{
+	insert_at(1, 10);
+	insert_at(2, 20);
+	lru_touch(&l, 2, 5);
+	assert_int_equal(node[2].used, 20);
+	assert_int_equal(lru_oldest(&l), 1);
+}
+
+static void a_touch_of_no_leaf_sets_its_time(void **state)
+{
+	insert_at(1, 10);
+	lru_touch(&l, 7, 99);
+	assert_int_equal(node[7].used, 99);
+	assert_int_equal(l.count, 1);
+	lru_insert(&l, 7);
+	assert_int_equal(lru_oldest(&l), 1);
+}
+
+static uint64_t naive_oldest(void)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		if (node[i].place != LRU_NONE && node[i].used < best)
+			best = node[i].used;
+	return best;
+}
+
+static void any_order_of_calls(void **state)
+{
+	uint64_t h = 20260730;
+	uint32_t in = 0;
+
+	for (uint32_t round = 0; round < 60000; round++) {
+		uint32_t b, oldest;
+
+		h = mix64(h + round);
+		b = (uint32_t)(h % BLOCKS);
+		if (node[b].place == LRU_NONE) {
+			node[b].used = h >> 40;
+			lru_insert(&l, b);
+			in++;
+		} else if (h >> 32 & 1) {
+			lru_remove(&l, b);
+			in--;
+		} else {
+			lru_touch(&l, b, node[b].used + (h >> 50));
+		}
+		assert_int_equal(l.count, in);
+		oldest = lru_oldest(&l);
+		if (in)
+			assert_int_equal(node[oldest].used, naive_oldest());
+		else
+			assert_int_equal(oldest, LRU_NONE);
+	}
+}
+
+static void draining_is_sorting(void **state)
+{
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		insert_at(i, mix64(i + 1) >> 48);
+	while (l.count) {
+		uint32_t b = lru_oldest(&l);
+
+		assert_true(node[b].used >= last);
+		last = node[b].used;
+		lru_remove(&l, b);
+		assert_int_equal(node[b].place, LRU_NONE);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(an_empty_heap_has_no_oldest, setup),
+		cmocka_unit_test_setup(the_oldest_comes_first, setup),
+		cmocka_unit_test_setup(a_touch_moves_a_leaf, setup),
+		cmocka_unit_test_setup(a_touch_never_makes_older, setup),
+		cmocka_unit_test_setup(a_touch_of_no_leaf_sets_its_time, setup),
+		cmocka_unit_test_setup(any_order_of_calls, setup),
+		cmocka_unit_test_setup(draining_is_sorting, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
