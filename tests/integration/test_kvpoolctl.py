@@ -14,6 +14,8 @@ import tempfile
 import time
 import unittest
 
+import schema
+
 KVPOOLCTL, KVPOOLD, CLIENT = sys.argv[1:4]
 BLOCK, TOKENS = 16384, 4  # bytes and tokens of a block (pattern.h)
 MIB = 1 << 20
@@ -74,7 +76,9 @@ class Ctl(unittest.TestCase):
     def json(self, *args, status=0):
         got, out, err = self.ctl(*args, "--json")
         self.assertEqual(got, status, err)
-        return json.loads(out)
+        document = json.loads(out)
+        self.assertEqual(schema.check(document), [])
+        return document
 
     def status(self):
         """The status; its numbers must add up every time that somebody looks."""

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import unittest
 
+import schema
 import wire
 from fake_daemon import FakeDaemon
 
@@ -62,7 +63,9 @@ class Case(unittest.TestCase):
         status, out, err = self.ctl(*args, "--json=short")
         self.assertEqual((status, err), (0, ""))
         self.assertEqual(out.count("\n"), 1)
-        return json.loads(out)
+        document = json.loads(out)
+        self.assertEqual(schema.check(document), [])
+        return document
 
     def fails(self, status, text, *args, **more):
         """Failing says who, why and what next in one line, and prints nothing else."""
@@ -278,6 +281,22 @@ class Output(Case):
             self.assertGreater(out.count("\n"), 20)
             self.assertEqual(json.loads(out)["pid"], 1187)
             self.assertEqual(self.ctl("-j")[1].count("\n"), 1)
+
+
+class Schemas(unittest.TestCase):
+    """The check itself must find what it is for."""
+
+    def test_differences(self):
+        good = {"schema": "kvpool.ping/1", "socket": "/x", "seconds": 0.5, "uptime_seconds": 3}
+        self.assertEqual(schema.check(good), [])
+        for bad, why in (({"seconds": "0.5"}, "another type"), ({"seconds": True}, "another type"),
+                         ({"seconds": None}, "another type"), ({"more": 1}, "not in the schema"),
+                         ({"schema": "kvpool.pong/1"}, "no schema")):
+            self.assertIn(why, "".join(schema.check({**good, **bad})))
+        del good["socket"]
+        self.assertEqual(schema.check(good), ["kvpool.ping/1.socket: is missing"])
+        listed = {"schema": "kvpool.clients/1", "clients": [1]}
+        self.assertEqual(schema.check(listed), ["kvpool.clients/1.clients[0]: is no object"])
 
 
 class Flush(Case):
