@@ -82,6 +82,10 @@ static void test_percent(void **state)
 	assert_string_equal(units_percent(0, 7).text, "0%");
 	assert_string_equal(units_percent(2, 3).text, "67%");
 	assert_string_equal(units_percent(7, 7).text, "100%");
+	assert_string_equal(units_percent(1, 1000).text, "<1%");
+	assert_string_equal(units_percent(1, 199).text, "1%");
+	assert_string_equal(units_percent(999, 1000).text, ">99%");
+	assert_string_equal(units_percent(994, 1000).text, "99%");
 }
 
 int main(void)

@@ -58,12 +58,13 @@ static void print(const struct options *o, const Kvpool__FlushReply *r)
 	       units_bytes(r->freed_bytes, o->bytes).text, r->namespaces,
 	       r->namespaces == 1 ? "" : "s");
 	if (r->voided_blocks)
-		printf(", void %s reserved ones", units_count(r->voided_blocks).text);
+		printf(", %s %s reserved ones", o->dry_run ? "void" : "voided",
+		       units_count(r->voided_blocks).text);
 	putchar('\n');
 	if (r->kept_blocks)
-		printf("%s blocks are being read: no longer found, freed when their last reader "
-		       "lets go\n",
-		       units_count(r->kept_blocks).text);
+		printf("%s blocks are being read: %s freed when their last reader lets go\n",
+		       units_count(r->kept_blocks).text,
+		       o->dry_run ? "they would be" : "no longer found, and");
 }
 
 static json_t *flush_json(const struct options *o, const Kvpool__FlushReply *r)

@@ -111,9 +111,15 @@ struct units units_duration(uint64_t ns)
 
 struct units units_percent(uint64_t part, uint64_t whole)
 {
+	double percent = whole ? 100.0 * (double)part / (double)whole : 0;
 	struct units s = { "-" };
 
-	if (whole)
-		snprintf(s.text, sizeof(s.text), "%.0f%%", 100.0 * (double)part / (double)whole);
+	if (!whole)
+		return s;
+	if (part && percent < 0.5)
+		return (struct units){ "<1%" };
+	if (part < whole && percent >= 99.5)
+		return (struct units){ ">99%" };
+	snprintf(s.text, sizeof(s.text), "%.0f%%", percent);
 	return s;
 }

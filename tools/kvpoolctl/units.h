@@ -25,7 +25,10 @@ struct units units_round(uint64_t n);
 /* The two largest units of a time in nanoseconds: "3d 4h", "12min 4s", "0s". */
 struct units units_duration(uint64_t ns);
 
-/* "71%", to the nearest; "-" when whole is 0, since nothing is known then. */
+/*
+ * "71%", to the nearest; 0% and 100% only when that is so (else "<1%", ">99%"); "-" when whole is
+ * 0, since nothing is known then.
+ */
 struct units units_percent(uint64_t part, uint64_t whole);
 
 #endif
