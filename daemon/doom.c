@@ -15,7 +15,9 @@
 #include "shm/desc.h"
 #include "shm/evict.h"
 
-#define AGAIN (100 * NSEC_PER_MSEC)
+/* When pinned ones are looked at again: longer when they are many, so that it takes little time. */
+#define AGAIN       (100 * NSEC_PER_MSEC)
+#define AGAIN_BLOCK (5 * NSEC_PER_USEC)
 
 /* So many are marked at a time: what that touches is loaded before, and fits the cache. */
 #define PART 128u
@@ -94,7 +96,7 @@ static void settle(struct pool *p, uint64_t now)
 	p->n_doomed = stay;
 	for (uint32_t i = 0; i < stay; i++)
 		hold_parent(p, p->doomed[i]);
-	p->doom_again = stay ? now + AGAIN : UINT64_MAX;
+	p->doom_again = stay ? now + AGAIN + stay * AGAIN_BLOCK : UINT64_MAX;
 }
 
 /* A part of a batch that is closed below; unlisted, and out of the map: its keys are free. */

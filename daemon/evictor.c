@@ -132,9 +132,10 @@ uint32_t evictor_low_water(const struct namespace *ns)
 	return MIN(ns->extents.n_slots / 32, 64u);
 }
 
+/* And cannot grow, now or as soon as memory that went back is punched. */
 static int below_water(const struct pool *p, const struct namespace *ns)
 {
-	return ns->extents.n_free < evictor_low_water(ns) &&
+	return ns->extents.n_free < evictor_low_water(ns) && !p->extents.n_punching &&
 	       extent_run(&p->extents, ns->extents.granules) == EXTENT_NONE;
 }
 

@@ -145,15 +145,17 @@ void extent_punch(struct extent_map *m, uint32_t first, uint32_t count)
 		/* Raised now, before anybody can be given what will lie there. */
 		store_release(gen, load_relaxed(gen) + 1);
 	}
+	m->n_punching += count;
 	m->ops->punch(m->ctx, granule_bytes(m, first), granule_bytes(m, count));
 }
 
 void extent_punched(struct extent_map *m, uint64_t offset, uint64_t bytes)
 {
-	uint32_t first = (uint32_t)(offset >> m->shift);
+	uint32_t first = (uint32_t)(offset >> m->shift), count = (uint32_t)(bytes >> m->shift);
 
-	for (uint32_t i = 0; i < bytes >> m->shift; i++)
+	for (uint32_t i = 0; i < count; i++)
 		m->punching[first + i] = 0;
+	m->n_punching -= count;
 }
 
 static uint32_t slot_number(const struct extent_map *m, const struct extent_set *s,

@@ -55,6 +55,7 @@ struct extent_map {
 	uint8_t *punching;  /* by granule */
 	uint32_t n_granules, shift;
 	uint32_t n_handed;  /* granules in extents */
+	uint32_t n_punching;
 };
 
 int extent_map_init(struct extent_map *m, const struct control *control,

@@ -55,6 +55,7 @@ struct pool {
 	struct keymap keymap;
 	struct extent_map extents;
 	struct namespace *namespaces; /* cfg.max_namespaces */
+	uint32_t namespaces_end;      /* none from here on was ever open */
 	struct owner_table owners;
 	struct pool_chain orphans;    /* QUARANTINE, owner gone, by the time when it ends */
 	uint64_t next_time_out;       /* no reservation times out before */

@@ -14,7 +14,7 @@ struct namespace *namespace_get(const struct pool *p, uint32_t number)
 
 struct namespace *namespace_next(const struct pool *p, const struct namespace *after)
 {
-	for (uint32_t i = after ? after->number + 1 : 0; i < p->cfg.max_namespaces; i++)
+	for (uint32_t i = after ? after->number + 1 : 0; i < p->namespaces_end; i++)
 		if (p->namespaces[i].desc)
 			return &p->namespaces[i];
 	return NULL;
@@ -179,6 +179,7 @@ static int open_new(struct pool *p, const uint8_t *desc, size_t n, const struct 
 		.roots = DESC_NONE,
 		.flush_roots = DESC_NONE,
 	};
+	p->namespaces_end = MAX(p->namespaces_end, ns->number + 1);
 	nsdesc_seed(desc, n, ns->seed);
 	extent_set_init(&ns->extents, ns->number, granules, stride);
 	lru_init(&ns->lru, p->node, NULL);

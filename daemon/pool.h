@@ -239,7 +239,8 @@ struct pool_flushed {
  * Drops the blocks that a namespace has now, leaves first, and adds to *ret, which its caller
  * zeroes. dry_run: only counts. At most POOL_FLUSH_STEP blocks a call (some 4 ms): returns 1 when
  * there are more. Call it again then, in a later round, for their numbers; pool_tick drops them
- * anyhow. Returns 0 when it is done, -ENOENT for a number of no namespace.
+ * anyhow. Returns 0 when it is done, -ENOENT for a number of no namespace. While a flush is under
+ * way a call goes on with that one.
  */
 int pool_flush(struct pool *p, uint32_t ns, int dry_run, uint64_t now, struct pool_flushed *ret);
 

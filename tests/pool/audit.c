@@ -244,7 +244,7 @@ static void check_extent(struct audit *a, struct namespace *ns, struct extent *e
 static void check_extents(struct audit *a)
 {
 	struct pool *p = a->p;
-	uint32_t handed = 0, mapped = 0;
+	uint32_t handed = 0, mapped = 0, punching = 0;
 
 	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;) {
 		uint32_t n = 0, slots = 0, taken = 0;
@@ -262,7 +262,10 @@ static void check_extents(struct audit *a)
 	}
 	for (uint32_t g = 0; g < p->extents.n_granules; g++)
 		mapped += p->extents.of[g] != NULL;
+	for (uint32_t g = 0; g < p->extents.n_granules; g++)
+		punching += p->extents.punching[g];
 	expect(handed == p->extents.n_handed && handed == mapped, "granules handed out");
+	expect(punching == p->extents.n_punching, "granules being punched");
 }
 
 static void check_numbers(struct audit *a)
