@@ -22,7 +22,7 @@
 
 /*
  * Neither a core file nor a debugger of another process of this user sees what is in the pool. And
- * as many descriptors as may be had: three for each client.
+ * as many descriptors as may be had: five for each client.
  */
 static void main_protect(void)
 {
