@@ -67,17 +67,15 @@ static void init_namespace(struct region *r, uint32_t ns)
 	for (uint32_t i = 0; i < r->cfg.granules; i++)
 		store_release(&r->c.granule[first + i].ns, ns);
 	r->slots[ns].free = zeroed(n, sizeof(uint32_t));
-	for (uint32_t i = n; i-- > 0;)
-		r->slots[ns].free[r->slots[ns].n++] = first * REGION_GRANULE_SLOTS + i;
 }
 
 static void init_sessions(struct region *r)
 {
-	r->session_bytes = session_size(REGION_HAZARDS, REGION_TOUCHES);
+	r->session_bytes = session_size(REGION_HAZARDS, r->cfg.touches);
 	for (uint32_t i = 0; i < r->cfg.sessions; i++) {
 		r->session_base[i] = memory(r, r->session_bytes);
-		session_format(r->session_base[i], i + 1, REGION_HAZARDS, REGION_TOUCHES);
-		session_map_trusted(r->session_base[i], REGION_HAZARDS, REGION_TOUCHES,
+		session_format(r->session_base[i], i + 1, REGION_HAZARDS, r->cfg.touches);
+		session_map_trusted(r->session_base[i], REGION_HAZARDS, r->cfg.touches,
 				    &r->session[i]);
 	}
 }
@@ -89,6 +87,7 @@ void region_init(struct region *r, const struct region_config *cfg)
 	memset(r, 0, sizeof(*r));
 	r->cfg = *cfg;
 	r->cfg.namespaces = MAX(cfg->namespaces, 1u);
+	r->cfg.touches = cfg->touches ? cfg->touches : REGION_TOUCHES;
 	if (!cfg->granules)
 		r->cfg.granules = (n + REGION_GRANULE_SLOTS - 1) / REGION_GRANULE_SLOTS;
 	r->pool_bytes = ((uint64_t)r->cfg.namespaces * r->cfg.granules + cfg->spare_granules)
@@ -107,8 +106,46 @@ void region_init(struct region *r, const struct region_config *cfg)
 	r->children = zeroed(n, sizeof(uint32_t));
 	r->bucket = zeroed(n, sizeof(uint64_t));
 	r->free_desc = zeroed(n, sizeof(uint32_t));
+	region_adopt(r);
+}
+
+static int slot_in_use(const struct region *r, uint32_t slot)
+{
+	for (uint32_t d = 0; d < r->cfg.max_blocks; d++)
+		if (region_state(r, d) != DESC_FREE &&
+		    REGION_PEEK(control_slot(&r->c, d, TIER_HOST)) == slot)
+			return 1;
+	return 0;
+}
+
+static void adopt_slots(struct region *r, uint32_t ns)
+{
+	uint32_t n = r->cfg.granules * REGION_GRANULE_SLOTS;
+
+	r->slots[ns].n = 0;
 	for (uint32_t i = n; i-- > 0;)
-		r->free_desc[r->n_free_desc++] = i;
+		if (!slot_in_use(r, ns * n + i))
+			r->slots[ns].free[r->slots[ns].n++] = ns * n + i;
+}
+
+void region_adopt(struct region *r)
+{
+	uint32_t n = r->cfg.max_blocks;
+
+	memset(r->index.claimed, (int)r->cfg.promised, r->c.bucket_mask + 1);
+	memset(r->children, 0, n * sizeof(*r->children));
+	r->n_free_desc = 0;
+	for (uint32_t d = n; d-- > 0;) {
+		enum desc_state state = region_state(r, d);
+		uint32_t parent = REGION_PEEK(&r->c.desc[d].parent);
+
+		if (state == DESC_FREE)
+			r->free_desc[r->n_free_desc++] = d;
+		else if (state != DESC_QUARANTINE && parent != DESC_NONE)
+			r->children[parent]++;
+	}
+	for (uint32_t i = 0; i < r->cfg.namespaces; i++)
+		adopt_slots(r, i);
 }
 
 void region_fini(struct region *r)
@@ -156,7 +193,7 @@ uint32_t region_reserve(struct region *r, const struct block_key *key, uint32_t 
 		return DESC_NONE;
 	d = r->free_desc[--r->n_free_desc];
 	if (parent != DESC_NONE) {
-		id.depth = load_relaxed(&r->c.desc[parent].depth) + 1;
+		id.depth = REGION_PEEK(&r->c.desc[parent].depth) + 1;
 		r->children[parent]++;
 	}
 	desc_reserve(&r->c, d, &id, TIER_HOST, slots->free[--slots->n]);
@@ -167,18 +204,20 @@ uint32_t region_reserve(struct region *r, const struct block_key *key, uint32_t 
 void region_commit(struct region *r, uint32_t d)
 {
 	struct block_key key = desc_key(&r->c, d);
-	uint64_t *bytes = region_bytes(r, load_relaxed(control_slot(&r->c, d, TIER_HOST)));
+	uint64_t *bytes = region_bytes(r, REGION_PEEK(control_slot(&r->c, d, TIER_HOST)));
 
 	for (unsigned int i = 0; i < KEY_WORDS; i++)
-		bytes[i] = bytes[LAST_WORDS + i] = key.w[i];
+		REGION_STORE(&bytes[i], key.w[i]);
+	for (unsigned int i = 0; i < KEY_WORDS; i++)
+		REGION_STORE(&bytes[LAST_WORDS + i], key.w[i]);
 	desc_commit(&r->c, d, TIER_HOST, (uint32_t)key.w[0]);
-	index_publish(&r->index, r->bucket[d], &key, d, word_gen(load_relaxed(&r->c.desc[d].word)));
+	index_publish(&r->index, r->bucket[d], &key, d, word_gen(REGION_PEEK(&r->c.desc[d].word)));
 }
 
 /* Its parent may go. */
 static void leave_parent(struct region *r, uint32_t d)
 {
-	uint32_t parent = load_relaxed(&r->c.desc[d].parent);
+	uint32_t parent = REGION_PEEK(&r->c.desc[d].parent);
 
 	if (parent != DESC_NONE)
 		r->children[parent]--;
@@ -187,11 +226,11 @@ static void leave_parent(struct region *r, uint32_t d)
 /* d is FREE: its descriptor and slot go to the next one. */
 static void give_back(struct region *r, uint32_t d)
 {
-	struct region_slots *slots = &r->slots[load_relaxed(&r->c.desc[d].ns)];
+	struct region_slots *slots = &r->slots[REGION_PEEK(&r->c.desc[d].ns)];
 
 	assert(!r->children[d]);
 	r->free_desc[r->n_free_desc++] = d;
-	slots->free[slots->n++] = load_relaxed(control_slot(&r->c, d, TIER_HOST));
+	slots->free[slots->n++] = REGION_PEEK(control_slot(&r->c, d, TIER_HOST));
 }
 
 void region_abort(struct region *r, uint32_t d)
@@ -288,11 +327,12 @@ int region_bytes_are(const struct region *r, uint32_t slot, const struct block_k
 	uint64_t wrong = 0;
 
 	for (unsigned int i = 0; i < KEY_WORDS; i++)
-		wrong |= (bytes[i] ^ key->w[i]) | (bytes[LAST_WORDS + i] ^ key->w[i]);
+		wrong |= (REGION_LOAD(&bytes[i]) ^ key->w[i]) |
+			 (REGION_LOAD(&bytes[LAST_WORDS + i]) ^ key->w[i]);
 	return !wrong;
 }
 
 enum desc_state region_state(const struct region *r, uint32_t d)
 {
-	return word_state(load_relaxed(&r->c.desc[d].word));
+	return word_state(REGION_PEEK(&r->c.desc[d].word));
 }

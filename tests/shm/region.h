@@ -21,6 +21,14 @@
 #define REGION_HAZARDS       8u
 #define REGION_TOUCHES       16u
 
+/* The bytes of blocks are plain memory, but for a test that simulates all memory (hooks.h). */
+#ifndef REGION_LOAD
+#define REGION_LOAD(p)     (*(p))
+#define REGION_STORE(p, v) (*(p) = (v))
+/* What the daemon could as well know from memory of its own. */
+#define REGION_PEEK(p)     load_relaxed(p)
+#endif
+
 struct region_config {
 	uint32_t max_blocks;
 	uint32_t namespaces; /* each has one extent; 0: 1 */
@@ -28,6 +36,8 @@ struct region_config {
 	/* More of both, which nobody has. */
 	uint32_t spare_namespaces, spare_granules;
 	uint32_t sessions;
+	uint32_t touches;  /* records of each touch ring; 0: REGION_TOUCHES */
+	uint32_t promised; /* places of each bucket that nobody can have, to make the index full */
 	/* Regions that two processes share are made of shared mappings. */
 	int shared;
 };
@@ -59,6 +69,9 @@ struct region {
 
 void region_init(struct region *r, const struct region_config *cfg);
 void region_fini(struct region *r);
+
+/* The bookkeeping anew, from what the control region says. */
+void region_adopt(struct region *r);
 
 /*
  * The keys of n blocks of a prompt whose token at position i is token + i, in the namespace of

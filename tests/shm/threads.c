@@ -133,7 +133,9 @@ static void daemon_main(struct tree *t, uint32_t sessions)
 	uint64_t place[READERS_MAX] = { 0 }, lost = 0, touches = 0, steps = 0, lookups = 0;
 
 	while (load_acquire(&running)) {
-		tree_step(t);
+		struct tree_op op = tree_pick(t);
+
+		tree_do(t, &op);
 		steps++;
 		for (uint32_t i = 0; i < sessions; i++)
 			touches += take_touches(&t->r->session[i], &place[i], &lost);
@@ -169,7 +171,7 @@ int main(int argc, char **argv)
 	daemon_main(&t, readers);
 	for (uint32_t i = 0; i < readers; i++) {
 		assert(!pthread_join(thread[i], NULL));
-		printf("reader %u: %llu lookups, %llu hits, %llu extended, %llu had another prefix\n",
+		printf("reader %u: %llu lookups, %llu hits, %llu extended, %llu of other prefix\n",
 		       i, (unsigned long long)lookups, (unsigned long long)reader[i].hits,
 		       (unsigned long long)reader[i].extended,
 		       (unsigned long long)reader[i].other_prefix);

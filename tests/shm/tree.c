@@ -82,7 +82,7 @@ static int commit(struct tree *t, uint32_t node)
 	return 1;
 }
 
-void tree_publish(struct tree *t, uint32_t node)
+static void publish(struct tree *t, uint32_t node)
 {
 	uint32_t path[TREE_DEPTH], n = t->node[node].depth + 1;
 
@@ -142,7 +142,7 @@ static int closed_below(const struct tree *t, const uint32_t *batch, uint32_t n)
 		uint32_t members = 0;
 
 		for (uint32_t k = 0; k < i; k++)
-			members += load_relaxed(&t->r->c.desc[batch[k]].parent) == batch[i];
+			members += REGION_PEEK(&t->r->c.desc[batch[k]].parent) == batch[i];
 		if (members != t->r->children[batch[i]])
 			return 0;
 	}
@@ -156,7 +156,7 @@ static void forget_freed(struct tree *t)
 			t->desc[i] = DESC_NONE;
 }
 
-void tree_evict(struct tree *t, uint32_t node)
+static void evict(struct tree *t, uint32_t node)
 {
 	uint32_t batch[TREE_NODES], n;
 	uint8_t in[TREE_NODES];
@@ -170,18 +170,23 @@ void tree_evict(struct tree *t, uint32_t node)
 }
 
 /* d goes behind everything deeper. */
-static void add_doomed(struct tree *t, uint32_t d)
+void tree_add_doomed(struct tree *t, uint32_t d)
 {
 	uint32_t i = t->n_doomed++;
 
 	assert(i < ARRAY_SIZE(t->doomed));
-	for (; i && load_relaxed(&t->r->c.desc[t->doomed[i - 1]].depth) <
-		    load_relaxed(&t->r->c.desc[d].depth); i--)
+	for (; i && REGION_PEEK(&t->r->c.desc[t->doomed[i - 1]].depth) <
+		    REGION_PEEK(&t->r->c.desc[d].depth); i--)
 		t->doomed[i] = t->doomed[i - 1];
 	t->doomed[i] = d;
 }
 
-void tree_doom(struct tree *t, uint32_t node)
+static void settle(struct tree *t)
+{
+	t->n_doomed = region_doom_settle(t->r, t->doomed, t->n_doomed);
+}
+
+static void doom(struct tree *t, uint32_t node)
 {
 	uint32_t batch[TREE_NODES], n;
 	uint8_t in[TREE_NODES];
@@ -191,51 +196,74 @@ void tree_doom(struct tree *t, uint32_t node)
 	n = committed(t, in, batch);
 	/* One batch for all that is doomed: an earlier doom may have left blocks below this one. */
 	for (uint32_t i = 0; i < n; i++)
-		add_doomed(t, batch[i]);
+		tree_add_doomed(t, batch[i]);
 	for (uint32_t i = 0; i < TREE_NODES; i++)
 		if (in[i])
 			t->desc[i] = DESC_NONE;
 	doom_mark(&t->r->index, t->doomed, t->n_doomed);
-	tree_settle(t);
+	settle(t);
 }
 
-void tree_settle(struct tree *t)
+struct tree_op tree_pick(struct tree *t)
 {
-	t->n_doomed = region_doom_settle(t->r, t->doomed, t->n_doomed);
+	static const enum tree_kind kinds[] = {
+		TREE_PUBLISH, TREE_PUBLISH, TREE_PUBLISH, TREE_RESERVE, TREE_COMMIT, TREE_ABORT,
+		TREE_VOID, TREE_EVICT, TREE_EVICT, TREE_DOOM, TREE_SETTLE, TREE_SETTLE,
+	};
+	struct tree_op op;
+
+	op.kind = kinds[random_below(&t->rnd, ARRAY_SIZE(kinds))];
+	op.node = random_below(&t->rnd, TREE_NODES);
+	return op;
 }
 
-void tree_step(struct tree *t)
+int tree_present(const struct tree *t, uint32_t node)
 {
-	uint32_t node = random_below(&t->rnd, TREE_NODES);
+	return state(t, node) == DESC_COMMITTED;
+}
+
+void tree_affected(const struct tree *t, const struct tree_op *op, uint8_t in[TREE_NODES])
+{
+	memset(in, 0, TREE_NODES);
+	if (op->kind == TREE_EVICT || op->kind == TREE_DOOM)
+		subtree(t, op->node, in);
+	if (op->kind == TREE_COMMIT)
+		in[op->node] = 1;
+	if (op->kind == TREE_PUBLISH)
+		for (uint32_t i = op->node; i != TREE_NONE; i = t->node[i].parent)
+			in[i] = !tree_present(t, i);
+}
+
+void tree_do(struct tree *t, const struct tree_op *op)
+{
 	uint8_t in[TREE_NODES];
 
-	switch (random_below(&t->rnd, 10)) {
-	case 0: case 1: case 2:
-		tree_publish(t, node);
+	switch (op->kind) {
+	case TREE_PUBLISH:
+		publish(t, op->node);
 		break;
-	case 3:
-		reserve(t, node);
+	case TREE_RESERVE:
+		reserve(t, op->node);
 		break;
-	case 4:
-		commit(t, node);
+	case TREE_COMMIT:
+		commit(t, op->node);
 		break;
-	case 5:
-		abort_reservation(t, node);
+	case TREE_ABORT:
+		abort_reservation(t, op->node);
 		break;
-	case 6:
-		subtree(t, node, in);
-		if (!random_below(&t->rnd, 4))
-			void_reservations(t, in);
+	case TREE_VOID:
+		subtree(t, op->node, in);
+		void_reservations(t, in);
+		break;
+	case TREE_EVICT:
+		evict(t, op->node);
+		break;
+	case TREE_DOOM:
+		doom(t, op->node);
+		break;
+	case TREE_SETTLE:
+		settle(t);
 		end_quarantine(t);
-		break;
-	case 7: case 8:
-		tree_evict(t, node);
-		break;
-	default:
-		if (random_below(&t->rnd, 3))
-			tree_settle(t);
-		else
-			tree_doom(t, node);
 		break;
 	}
 }

@@ -39,13 +39,33 @@ void tree_init(struct tree *t, struct region *r, uint64_t seed);
 /* The keys from the start of the chain to the node; returns how many. */
 uint32_t tree_chain(const struct tree *t, uint32_t node, struct block_key *keys);
 
-/* One operation of the daemon, chosen at random. */
-void tree_step(struct tree *t);
+/* What the daemon does next, chosen at random. */
+enum tree_kind {
+	TREE_PUBLISH, /* the whole chain up to the node */
+	TREE_RESERVE,
+	TREE_COMMIT,
+	TREE_ABORT,
+	TREE_VOID,    /* the reservations of a subtree */
+	TREE_EVICT,   /* a subtree */
+	TREE_DOOM,    /* a subtree */
+	TREE_SETTLE,  /* what is doomed or in quarantine */
+};
 
-/* By name: the whole chain up to a node; the subtree of a node; what is doomed. */
-void tree_publish(struct tree *t, uint32_t node);
-void tree_evict(struct tree *t, uint32_t node);
-void tree_doom(struct tree *t, uint32_t node);
-void tree_settle(struct tree *t);
+struct tree_op {
+	enum tree_kind kind;
+	uint32_t node;
+};
+
+struct tree_op tree_pick(struct tree *t);
+
+/* The nodes that readers may find before and not after it, or the other way around. */
+void tree_affected(const struct tree *t, const struct tree_op *op, uint8_t in[TREE_NODES]);
+void tree_do(struct tree *t, const struct tree_op *op);
+
+/* The node is there for readers, as far as the daemon knows. */
+int tree_present(const struct tree *t, uint32_t node);
+
+/* Adds to what is doomed; deeper blocks stay in front. */
+void tree_add_doomed(struct tree *t, uint32_t d);
 
 #endif
