@@ -28,7 +28,9 @@ uint64_t desc_reserve(struct control *c, uint32_t d, const struct desc_identity 
 	/*
 	 * A reader that sees any of the stores below sees the new gen when it loads the word behind
 	 * its own fence: a key that is half old and half new never validates. Pairs with
-	 * fence_seq_cst in pin_one. (tests/models/reuse.pml)
+	 * fence_seq_cst in pin_one. (Each way from COMMITTED to here crosses a full fence too, in
+	 * evict_mark or doom_mark; this one spares the proof from knowing that.)
+	 * (tests/models/reuse.pml)
 	 */
 	fence_release();
 	for (unsigned int i = 0; i < KEY_WORDS; i++)

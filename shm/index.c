@@ -111,12 +111,12 @@ int index_claim(struct index_writer *w, const struct block_key *key, uint64_t *r
 
 	for (unsigned int b = 0; b < 2; b++)
 		if (bucket_room(w, p.bucket[b])) {
-			w->claimed[ *ret_bucket = p.bucket[b]]++;
+			w->claimed[*ret_bucket = p.bucket[b]]++;
 			return 1;
 		}
 	for (unsigned int b = 0; b < 2; b++)
 		if (bucket_displace(w, p.bucket[b])) {
-			w->claimed[ *ret_bucket = p.bucket[b]]++;
+			w->claimed[*ret_bucket = p.bucket[b]]++;
 			return 1;
 		}
 	return 0;

@@ -57,7 +57,10 @@ static inline uint32_t index_hint(const struct control *c, const struct block_ke
 	return match ? (uint32_t)load_acquire(&b->entry[__builtin_ctz(match)]) - 1 : DESC_NONE;
 }
 
-/* True when descriptor d has this key; *ret_word is the word that it had before the key was read.
+/*
+ * True when descriptor d has this key; *ret_word is the word that it had before the key was read.
+ * That suffices without the entry's gen: a key of another life of d than *ret_word fails at the
+ * pin.
  */
 static inline int index_confirm(const struct control *c, uint32_t d, const struct block_key *key,
 				uint64_t *ret_word)

@@ -43,8 +43,8 @@ int lookup_find(const struct control *c, const struct block_key *key, enum tier 
 		struct lookup_note *note);
 
 /*
- * Finds how many of the n keys of a chain are readable from the first on, with a note for each,
- * prefetching ahead.
+ * Finds how many of the n keys of a chain are readable from the first on, with a note for each.
+ * Loads ahead: of the n notes those behind the depth may be written too, and mean nothing.
  */
 uint32_t lookup_scan(const struct control *c, const struct block_key *keys, uint32_t n,
 		     enum tier tier, struct lookup_note *notes);

@@ -483,6 +483,28 @@ static void slots_of_a_larger_stride(void **state)
 	expect_one(CHECKER_QUIET, "namespace of its slot is none, expected 1");
 }
 
+/* Killed while an extent of two granules was handed out, or taken back: in either order. */
+static void extent_on_its_way(void **state)
+{
+	struct granule *g = &r.c.granule[4];
+
+	g[0].first = g[1].first = 4;
+	g[0].count = 2;
+	g[1].ns = 1;
+	assert_int_equal(check(CHECKER_AFTER_KILL, 64), 0);
+	expect_one(CHECKER_QUIET, "granule 5: ns is 1, expected none, as in granule 4");
+	g[0].count = 0;
+	assert_int_equal(check(CHECKER_AFTER_KILL, 64), 0);
+	expect_one(CHECKER_QUIET, "granule 5: first is 4, expected the start of its extent");
+	g[0].count = 2;
+	g[0].ns = 1;
+	g[1].ns = NS_NONE;
+	assert_int_equal(check(CHECKER_AFTER_KILL, 64), 0);
+	expect_one(CHECKER_QUIET, "granule 5: ns is none, expected 1");
+	g[1].ns = 1;
+	assert_int_equal(check(CHECKER_QUIET, 64), 0);
+}
+
 static void findings_are_bounded(void **state)
 {
 	for (uint32_t d = 0; d < BLOCKS; d++)
@@ -523,6 +545,7 @@ int main(void)
 		WITH_REGION(entry_in_a_foreign_bucket),
 		WITH_REGION(one_key_in_two_descriptors),
 		WITH_REGION(slots_of_a_larger_stride),
+		WITH_REGION(extent_on_its_way),
 		WITH_REGION(findings_are_bounded),
 		WITH_REGION(scratch_is_measured),
 	};

@@ -82,7 +82,7 @@ static uint32_t acquire(const struct block_key *k, uint32_t n, uint64_t *h)
 
 static void prefixes_of_every_length(void **state)
 {
-	static const uint32_t lengths[] = { 1, 2, 3, 31, 32, 33, 64, 65, 127, 128, 4096 };
+	static const uint32_t lengths[] = { 1, 2, 3, 31, 32, 33, 64, 65, 96, 127, 128, 4096 };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(lengths); i++) {
 		uint32_t n = lengths[i];
