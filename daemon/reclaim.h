@@ -10,10 +10,10 @@
  *   for more than twice as long as the taker's own oldest leaf, which the taker would evict
  *   otherwise.
  *
- * Why it does not go back and forth: what was just taken is in use, so the giver gets it back only when
- * the taker has been idle for RECLAIM_IDLE and twice as long as the giver. Two that are equally hot
- * leave each other alone; and with more namespaces than extents, one extent moves at most once in
- * RECLAIM_IDLE.
+ * Why it does not go back and forth: what was just taken is in use, so the giver gets it back only
+ * when the taker has been idle for RECLAIM_IDLE and twice as long as the giver. Two that are
+ * equally hot leave each other alone; and with more namespaces than extents, one extent moves at
+ * most once in RECLAIM_IDLE.
  *
  * Blocks larger than a quarter of a granule need several granules in a row: then a window of them
  * is looked for that costs least, free ones and extents that lie side by side.
