@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""summary.py LOG...: adds up what `meson test` wrote to its JSON logs, for run-tests.
+"""summary.py [--failed=N] LOG...: adds up what `meson test` wrote to its JSON logs, for run-tests.
 
 Says which tests were skipped and why, prints the output of those that failed, and ends with the line
-"N passed, N failed, N skipped". The name of a log stands before its tests, but for the one of the plain build.
+"N passed, N failed, N skipped". The name of a log stands before its tests, but for the log "plain".
+
+summary.py --figures COMMIT LOG: the results of one log as lines to keep.
 """
 import json
 import os
@@ -67,8 +69,18 @@ def report(logs):
     return len(passed), len(failed), len(skipped)
 
 
+def figures(commit, path):
+    """A line for each test, to keep: which commit, what came of it, how long it took, and its last words."""
+    for test in read(path):
+        last = (lines_of(test) or ["-"])[-1].strip()
+        print(f"{commit} {name_of(test)} {test['result']} {test['duration']:.0f} s {last}")
+    return 0
+
+
 def main():
     """The option --failed=N counts what failed outside of the logs: a build."""
+    if sys.argv[1:2] == ["--figures"]:
+        return figures(*sys.argv[2:4])
     outside = sum(int(a[len("--failed="):]) for a in sys.argv[1:] if a.startswith("--failed="))
     logs = []
     for path in (a for a in sys.argv[1:] if not a.startswith("--failed=")):
