@@ -15,16 +15,20 @@
 #include "client/kvpool.h"
 #include "tools/private_daemon.h"
 
-#define BENCH_NAME	 "kvpool-bench"
+#define BENCH_NAME       "kvpool-bench"
+#define BENCH_ROUNDS_MIN 5 /* fewer do not count */
 #define BENCH_ROUNDS_MAX 64
+#define BENCH_CASES_MAX  6 /* of one group */
 
 struct bench_options {
 	unsigned int rounds;
 	uint64_t descriptors; /* other blocks in the pool during lookups */
 	const char *daemon;   /* path of kvpoold */
+	const char *model;    /* GGUF file of the llama cases; NULL: find one */
+	const char *text;     /* file that their prompts are taken from; NULL: find one */
 };
 
-/* What a result was measured with: the "with" object. */
+/* What a result was measured with: the "with" object. A pid of 0: there was no such process. */
 struct bench_with {
 	uint64_t descriptors;
 	pid_t writer_pid, reader_pid;
@@ -33,16 +37,20 @@ struct bench_with {
 	uint64_t page_bytes;
 	uint64_t syscalls; /* during the measured part, when they were counted */
 	int syscalls_counted;
+
+	/* Of the llama cases; otherwise NULL and 0. */
+	const char *model;
+	uint32_t tokens, reused_tokens;
 };
 
 enum bench_sense {
-	BENCH_AT_MOST,	/* holds when the ratio is <= bar */
-	BENCH_AT_LEAST, /* holds when it is >= bar */
+	BENCH_AT_MOST,  /* ratio is value / limit; holds when it is <= bar */
+	BENCH_AT_LEAST, /* ratio is limit / value; holds when it is >= bar */
 };
 
 struct bench_result {
 	const char *name;
-	const char *unit;
+	const char *unit; /* "ns", "us" or "ms" */
 	double value, value_median;
 	const char *limit; /* what the limit is, in words */
 	double limit_value, limit_median;
@@ -61,18 +69,38 @@ typedef double (*bench_run)(void *ctx);
 int bench_measure(struct bench_result *r, const struct bench_options *opt, bench_run value,
 		  bench_run limit, void *ctx);
 
+/* The same from what was measured elsewhere: n rounds of each, which it sorts. */
+void bench_fill(struct bench_result *r, double *value, double *limit, unsigned int n);
+
+/* Where results go: with json they are kept for bench_write_json(), otherwise rows of a table. */
+void bench_emit_to(int json);
+
 /* Puts a finished result out. */
 void bench_emit(struct bench_result *r);
 
+/* Says in one line why a group did not run. */
+void bench_not_run(const char *group, const char *why);
+
+/* How many bars did not hold so far. */
+int bench_missed(void);
+
+/* Writes kvpool.bench/1 to file, or to stdout when it is NULL. Returns 0, or -1 with words. */
+int bench_write_json(const char *file);
+
 /*
- * A group of cases that share a daemon. Each emits its results; 0, or -errno when it could not run.
+ * A group of cases that share a daemon. run emits their results; it returns 0, or -errno when it
+ * could not run, or BENCH_NOT_RUN when something is not installed that it needs: then it has called
+ * bench_not_run().
  */
+#define BENCH_NOT_RUN 1
+
 struct bench_group {
-	const char *name; /* "lookup": chosen by this, or by "lookup/…" */
+	const char *name;
+	const char *cases[BENCH_CASES_MAX + 1]; /* any of them chooses the group as well */
 	int (*run)(const struct bench_options *opt);
 };
 
-extern const struct bench_group bench_lookup, bench_hash, bench_copy, bench_zero_copy;
+extern const struct bench_group bench_lookup, bench_hash, bench_copy, bench_zero_copy, bench_llama;
 
 double bench_now(void);
 uint64_t bench_random(uint64_t *state);
@@ -90,15 +118,15 @@ void bench_chain(uint64_t seed, uint64_t c, struct kvpool_key *keys, size_t n);
 
 /*
  * Runs fn(ctx) in a child process and waits for it to say that it is done; the child lives on,
- * holding what it opened, until bench_writer_stop. Returns 0 or -errno.
+ * holding what it opened, until bench_child_stop. Returns 0 or -errno, what fn returned included.
  */
-struct bench_writer {
+struct bench_child {
 	pid_t pid;
 	int hold;
 };
 
-int bench_writer_start(struct bench_writer *w, int (*fn)(void *ctx), void *ctx);
-void bench_writer_stop(struct bench_writer *w);
+int bench_child_start(struct bench_child *child, int (*fn)(void *ctx), void *ctx);
+void bench_child_stop(struct bench_child *child);
 
 /* Limits. */
 

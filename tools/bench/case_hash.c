@@ -37,7 +37,7 @@ static double run_chain(void *arg)
 static double run_evp(void *arg)
 {
 	struct hash_case *c = arg;
-	unsigned char buf[32 + 32 * 4] = {0};
+	unsigned char buf[32 + 32 * 4] = { 0 };
 	size_t tokens = (size_t)c->block_tokens * 4;
 	double t = bench_now();
 
@@ -55,10 +55,10 @@ static double run_evp(void *arg)
 static int measure(const struct bench_options *opt, struct hash_case *c, struct kvpool *pool,
 		   uint32_t tokens, const char *name)
 {
-	struct bench_result r = {.name = name,
-				 .unit = "ns",
-				 .limit = "EVP SHA-256, context reused, one update",
-				 .bar = 1.25};
+	struct bench_result r = { .name = name,
+				  .unit = "ns",
+				  .limit = "EVP SHA-256, context reused, one update",
+				  .bar = 1.25 };
 	int e = bench_namespace(pool, "bench-hash", tokens, 65536, &c->ns);
 
 	if (e < 0)
@@ -75,7 +75,7 @@ static int run(const struct bench_options *opt)
 {
 	static struct hash_case c;
 	/* Hashing needs no daemon: a handle that never connects. */
-	struct kvpool_options o = {.size = sizeof(o), .socket = "/nonexistent", .timeout_ms = 1};
+	struct kvpool_options o = { .size = sizeof(o), .socket = "/nonexistent", .timeout_ms = 1 };
 	struct kvpool *pool;
 	uint64_t seed = 1;
 	int e = kvpool_connect(&o, &pool);
@@ -97,4 +97,4 @@ static int run(const struct bench_options *opt)
 	return e;
 }
 
-const struct bench_group bench_hash = {"hash", run};
+const struct bench_group bench_hash = { "hash", { "hash/16", "hash/32" }, run };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * get/2M-zero-copy: acquire and read one word of each of 128 blocks of 2 MiB, against the same with
+ * get/2M zero-copy: acquire and read one word of each of 128 blocks of 2 MiB, against the same with
  * blocks of 64 KiB: what is not copied does not cost by its size. The library's copy counters must
  * stay 0.
  */
@@ -23,7 +23,7 @@ struct side {
 
 struct zero_copy_case {
 	struct private_daemon daemon;
-	struct bench_writer writer;
+	struct bench_child writer;
 	struct kvpool *pool;
 	struct kvpool_lease *lease;
 	struct side large, small;
@@ -92,11 +92,11 @@ static double run_small(void *arg)
 
 static int measure(struct zero_copy_case *c, const struct bench_options *opt)
 {
-	struct bench_result r = {.name = "get/2M-zero-copy",
-				 .unit = "us",
-				 .bar = 1.2,
-				 .limit = "the same with blocks of 64 KiB"};
-	struct kvpool_stats before = {.size = sizeof(before)}, after = {.size = sizeof(after)};
+	struct bench_result r = { .name = "get/2M zero-copy",
+				  .unit = "us",
+				  .bar = 1.2,
+				  .limit = "the same with blocks of 64 KiB" };
+	struct kvpool_stats before = { .size = sizeof(before) }, after = { .size = sizeof(after) };
 	int e;
 
 	kvpool_get_stats(c->pool, &before);
@@ -127,7 +127,7 @@ static int run(const struct bench_options *opt)
 	}
 	r = private_daemon_start(&c.daemon, opt->daemon, BENCH_NAME, GIB(2), 16384);
 	if (r == 0)
-		r = bench_writer_start(&c.writer, write_all, &c);
+		r = bench_child_start(&c.writer, write_all, &c);
 	if (r == 0)
 		r = bench_connect(&c.daemon, "bench-reader", &c.pool);
 	if (r == 0)
@@ -142,9 +142,9 @@ static int run(const struct bench_options *opt)
 	kvpool_ns_close(c.large.ns);
 	kvpool_ns_close(c.small.ns);
 	kvpool_close(c.pool);
-	bench_writer_stop(&c.writer);
+	bench_child_stop(&c.writer);
 	private_daemon_stop(&c.daemon);
 	return r;
 }
 
-const struct bench_group bench_zero_copy = {"get/2M-zero-copy", run};
+const struct bench_group bench_zero_copy = { "zero-copy", { "get/2M zero-copy" }, run };

@@ -14,7 +14,8 @@
 int bench_connect(const struct private_daemon *d, const char *name, struct kvpool **ret)
 {
 	struct kvpool_options o = {
-		.size = sizeof(o), .socket = d->socket, .name = name, .timeout_ms = 60000};
+		.size = sizeof(o), .socket = d->socket, .name = name, .timeout_ms = 60000
+	};
 	int r = kvpool_connect(&o, ret);
 
 	if (r == 0 && kvpool_state(*ret) != KVPOOL_CONNECTED) {
@@ -31,7 +32,7 @@ int bench_connect(const struct private_daemon *d, const char *name, struct kvpoo
 int bench_namespace(struct kvpool *pool, const char *model, uint32_t block_tokens,
 		    uint64_t block_bytes, struct kvpool_ns **ret)
 {
-	static const uint8_t weights[32] = {'b', 'e', 'n', 'c', 'h'};
+	static const uint8_t weights[32] = { 'b', 'e', 'n', 'c', 'h' };
 	struct kvpool_ns_desc desc = {
 		.size = sizeof(desc),
 		.model = model,
@@ -63,14 +64,14 @@ void bench_chain(uint64_t seed, uint64_t c, struct kvpool_key *keys, size_t n)
 			keys[i].w[k] = bench_random(&state);
 }
 
-int bench_writer_start(struct bench_writer *w, int (*fn)(void *ctx), void *ctx)
+int bench_child_start(struct bench_child *child, int (*fn)(void *ctx), void *ctx)
 {
 	int done[2], hold[2], result = -ECHILD;
 
 	if (pipe(done) < 0 || pipe(hold) < 0)
 		return -errno;
-	w->pid = fork();
-	if (w->pid == 0) {
+	child->pid = fork();
+	if (child->pid == 0) {
 		char byte;
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -83,19 +84,19 @@ int bench_writer_start(struct bench_writer *w, int (*fn)(void *ctx), void *ctx)
 	}
 	close(done[1]);
 	close(hold[0]);
-	w->hold = hold[1];
-	if (w->pid < 0 || read(done[0], &result, sizeof(result)) != (ssize_t)sizeof(result))
+	child->hold = hold[1];
+	if (child->pid < 0 || read(done[0], &result, sizeof(result)) != (ssize_t)sizeof(result))
 		result = -ECHILD;
 	close(done[0]);
 	if (result < 0)
-		bench_writer_stop(w);
+		bench_child_stop(child);
 	return result;
 }
 
-void bench_writer_stop(struct bench_writer *w)
+void bench_child_stop(struct bench_child *child)
 {
-	w->hold = close_fd(w->hold);
-	if (w->pid > 0)
-		waitpid(w->pid, NULL, 0);
-	w->pid = 0;
+	child->hold = close_fd(child->hold);
+	if (child->pid > 0)
+		waitpid(child->pid, NULL, 0);
+	child->pid = 0;
 }

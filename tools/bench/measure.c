@@ -34,6 +34,25 @@ static void best_and_median(double *v, unsigned int n, double *best, double *med
 	*median = n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
+/* 0 where there is nothing to divide by; bench_emit() says so. */
+static double divide(double a, double b)
+{
+	return b > 0 ? a / b : 0;
+}
+
+void bench_fill(struct bench_result *r, double *value, double *limit, unsigned int n)
+{
+	best_and_median(value, n, &r->value, &r->value_median);
+	best_and_median(limit, n, &r->limit_value, &r->limit_median);
+	if (r->sense == BENCH_AT_MOST)
+		r->ratio = divide(r->value, r->limit_value);
+	else
+		r->ratio = divide(r->limit_value, r->value);
+	r->with.rounds = n;
+	r->with.cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+	r->with.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 int bench_measure(struct bench_result *r, const struct bench_options *opt, bench_run value,
 		  bench_run limit, void *ctx)
 {
@@ -45,12 +64,7 @@ int bench_measure(struct bench_result *r, const struct bench_options *opt, bench
 		if (v[i] < 0 || l[i] < 0)
 			return (int)(v[i] < 0 ? v[i] : l[i]);
 	}
-	best_and_median(v, opt->rounds, &r->value, &r->value_median);
-	best_and_median(l, opt->rounds, &r->limit_value, &r->limit_median);
-	r->ratio = r->value / r->limit_value;
-	r->with.rounds = opt->rounds;
-	r->with.cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+	bench_fill(r, v, l, opt->rounds);
 	r->with.reader_pid = getpid();
-	r->with.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	return 0;
 }
