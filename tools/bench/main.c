@@ -12,7 +12,7 @@
 #define DESCRIPTORS_MAX (1u << 26)
 
 static const struct bench_group *const groups[] = {
-	&bench_lookup, &bench_hash, &bench_zero_copy, &bench_copy,
+	&bench_lookup, &bench_hash, &bench_zero_copy, &bench_copy, &bench_llama,
 };
 
 struct command {
@@ -64,6 +64,10 @@ static void usage(FILE *to)
 		"  --rounds N          rounds of value and limit in turns (default 7, 5 to %u "
 		"count)\n"
 		"  --descriptors N     other blocks in the pool during lookups (default 1000000)\n"
+		"  --model FILE        GGUF file for the llama cases (default: $MODEL, or what\n"
+		"                      tools/llama-setup left in the cache folder)\n"
+		"  --text FILE         where their prompts are from (default: the GPL-3 of "
+		"Debian)\n"
 		"  --daemon PATH       kvpoold to start (default: beside this program)\n"
 		"  -h, --help\n\nGroups and their cases:\n",
 		BENCH_ROUNDS_MAX);
@@ -102,6 +106,12 @@ static void apply(struct command *c, int o)
 	case 'n':
 		c->opt.descriptors = count_argument("descriptors", optarg, 1024, DESCRIPTORS_MAX);
 		return;
+	case 'm':
+		c->opt.model = optarg;
+		return;
+	case 't':
+		c->opt.text = optarg;
+		return;
 	case 'd':
 		c->opt.daemon = optarg;
 		return;
@@ -117,6 +127,8 @@ static void parse(struct command *c, int argc, char **argv)
 		{ "json", optional_argument, NULL, 'j' },
 		{ "rounds", required_argument, NULL, 'r' },
 		{ "descriptors", required_argument, NULL, 'n' },
+		{ "model", required_argument, NULL, 'm' },
+		{ "text", required_argument, NULL, 't' },
 		{ "daemon", required_argument, NULL, 'd' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },

@@ -8,6 +8,7 @@
 
 #include "client/llama/kvpool-llama.h"
 #include "tools/demo/engine.h"
+#include "tools/demo/engine_llama.h"
 
 struct engine {
 	struct llama_model *model;
@@ -110,6 +111,11 @@ void engine_close(struct engine *e)
 	if (e->model)
 		llama_model_free(e->model);
 	free(e);
+}
+
+struct kvpool_llama *engine_adapter(const struct engine *e)
+{
+	return e->shared;
 }
 
 const char *engine_describe(const struct engine *e)
