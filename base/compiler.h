@@ -12,8 +12,17 @@
 
 #define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
 
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
+/* The smaller and the larger of two values, each evaluated once. */
+#define MIN(a, b)                                           \
+	({                                                  \
+		__typeof__(1 ? (a) : (b)) a_ = (a), b_ = (b); \
+		a_ < b_ ? a_ : b_;                          \
+	})
+#define MAX(a, b)                                           \
+	({                                                  \
+		__typeof__(1 ? (a) : (b)) a_ = (a), b_ = (b); \
+		a_ > b_ ? a_ : b_;                          \
+	})
 
 /* Rounds up to a power of two. */
 #define ALIGN_UP(x, a) (((x) + ((__typeof__(x))(a) - 1)) & ~((__typeof__(x))(a) - 1))
