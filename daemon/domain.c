@@ -41,9 +41,8 @@ static void domain_scan_pins(void *ctx, struct pinset *pins)
 	struct session *s;
 
 	/* Those that drain as well: their readers may still read. */
-	list_for_each(s, &d->sessions, link)
-		if (s->region)
-			pinset_scan(pins, s->region->map.hazard, s->region->map.hazard_count);
+	list_for_each(s, &d->sessions, link) if (s->region)
+		pinset_scan(pins, s->region->map.hazard, s->region->map.hazard_count);
 }
 
 static void domain_populate(void *ctx, uint64_t offset, uint64_t bytes)
@@ -116,6 +115,16 @@ static int domain_on_tick(sd_event_source *source, uint64_t usec, void *ctx)
 	return 0;
 }
 
+/* While a client copies, make the room that it will ask for next. Requests go first. */
+static int domain_on_idle(sd_event_source *source, void *ctx)
+{
+	struct domain *d = ctx;
+
+	if (!d->flushing && pool_refill(d->pool, clock_ns()))
+		(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	return 0;
+}
+
 /*
  * The end of each round of the loop. Ending a session changes blocks; waking a waiter may find its
  * client gone: so both go on until there is nothing to do, which each session can cause only once.
@@ -129,6 +138,8 @@ static int domain_on_round(sd_event_source *source, void *ctx)
 			d->changed = 0;
 			pool_wake(d->pool);
 			domain_tick_soon(d);
+			if (pool_is_low(d->pool, clock_ns()))
+				(void)sd_event_source_set_enabled(d->refill, SD_EVENT_ONESHOT);
 		}
 		if (!list_empty(&d->doomed))
 			session_end(list_first(&d->doomed, struct session, doomed), clock_ns());
@@ -140,9 +151,7 @@ void domain_drain_touches(struct domain *d, uint64_t now)
 {
 	struct session *s;
 
-	list_for_each(s, &d->sessions, link)
-		if (s->state == SESSION_READY)
-			touches_drain(s, now);
+	list_for_each(s, &d->sessions, link) if (s->state == SESSION_READY) touches_drain(s, now);
 }
 
 static void domain_touch_in(struct domain *d, uint64_t ns)
@@ -158,7 +167,8 @@ static int domain_on_touch(sd_event_source *source, uint64_t usec, void *ctx)
 	struct session *s;
 
 	domain_drain_touches(d, now);
-	list_for_each(s, &d->sessions, link) {
+	list_for_each(s, &d->sessions, link)
+	{
 		session_check_time(s, now);
 		active = MAX(active, s->active);
 	}
@@ -178,6 +188,12 @@ static int domain_add_sources(struct domain *d)
 	if (r >= 0)
 		r = sd_event_add_time(d->event, &d->touch, CLOCK_BOOTTIME, 0, DOMAIN_TICK_USEC,
 				      domain_on_touch, d);
+	if (r >= 0)
+		r = sd_event_add_defer(d->event, &d->refill, domain_on_idle, d);
+	if (r >= 0)
+		r = sd_event_source_set_priority(d->refill, SD_EVENT_PRIORITY_IDLE);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(d->refill, SD_EVENT_OFF);
 	return r;
 }
 
@@ -271,6 +287,7 @@ struct domain *domain_free(struct domain *d)
 	verify_free_all(d);
 	sd_event_source_disable_unref(d->post);
 	sd_event_source_disable_unref(d->tick);
+	sd_event_source_disable_unref(d->refill);
 	sd_event_source_disable_unref(d->touch);
 	fd_unmap((void *)d->memory, d->pool ? pool_memory_bytes(d->pool) : 0);
 	backing_free(d->backing);
@@ -327,7 +344,8 @@ void domain_stop(struct domain *d)
 	struct session *s;
 
 	pool_retire(d->pool);
-	list_for_each(s, &d->sessions, link) {
+	list_for_each(s, &d->sessions, link)
+	{
 		if (s->state == SESSION_READY)
 			session_send(s, OP_STOPPING, 0, 0, &stopping.base, NULL, 0);
 		session_doom(s, REASON_KICKED, "stopping");
@@ -339,9 +357,10 @@ struct session *domain_find(struct domain *d, uint64_t number)
 {
 	struct session *s;
 
-	list_for_each(s, &d->sessions, link)
-		if (s->number == number)
-			return s->state == SESSION_DRAINING ? NULL : s;
+	list_for_each(s, &d->sessions, link) if (s->number == number) return s->state ==
+			SESSION_DRAINING
+		? NULL
+		: s;
 	return NULL;
 }
 
@@ -350,7 +369,8 @@ void domain_census(const struct domain *d, struct domain_census *ret)
 	struct domain_census c = { 0, 0, 0 };
 	const struct session *s;
 
-	list_for_each(s, &d->sessions, link) {
+	list_for_each(s, &d->sessions, link)
+	{
 		c.admins += s->state == SESSION_ADMIN;
 		c.clients += s->state != SESSION_ADMIN;
 		c.draining += s->state == SESSION_DRAINING;
@@ -364,7 +384,8 @@ void domain_usage(const struct domain *d, struct usage *ret, uint64_t *ret_touch
 	uint64_t lost = d->ended_touches_lost;
 	const struct session *s;
 
-	list_for_each(s, &d->sessions, link) {
+	list_for_each(s, &d->sessions, link)
+	{
 		struct usage u;
 
 		if (!s->region)

@@ -72,6 +72,7 @@ struct domain {
 	sd_event_source *post;
 	uint64_t tick_at;
 	sd_event_source *tick;  /* calls the pool then */
+	sd_event_source *refill; /* makes room while nothing else is to be done */
 	/* drains touch rings and looks at the time, while there are sessions */
 	sd_event_source *touch;
 };

@@ -9,6 +9,10 @@
 
 #define TRIES 4u
 
+/* What a put of an engine takes at once, twice; and what the background evicts at once. */
+#define LOW_WATER_MAX 256u
+#define STEP          64u
+
 /* Pinned: back to its place, and used until this moment. */
 static void restore(struct pool *p, uint32_t d, uint64_t now)
 {
@@ -129,7 +133,7 @@ struct namespace *evictor_coldest(struct pool *p)
 
 uint32_t evictor_low_water(const struct namespace *ns)
 {
-	return MIN(ns->extents.n_slots / 32, 64u);
+	return MIN(ns->extents.n_slots / 32, LOW_WATER_MAX);
 }
 
 /* And cannot grow, now or as soon as memory that went back is punched. */
@@ -139,15 +143,25 @@ static int below_water(const struct pool *p, const struct namespace *ns)
 	       extent_run(&p->extents, ns->extents.granules) == EXTENT_NONE;
 }
 
-/* Twice the mark, so that not every block that is taken calls for a scan. */
+/* A step: a request that arrives meanwhile waits for no more than this. */
 static uint64_t refill(struct pool *p, struct namespace *ns, uint64_t now)
 {
 	if (now < ns->evict_after)
 		return ns->evict_after;
-	if (evictor_run(p, ns, 2 * evictor_low_water(ns) - ns->extents.n_free, now))
+	if (evictor_run(p, ns, STEP, now))
 		return below_water(p, ns) ? now : UINT64_MAX;
 	ns->evict_after = now + PINNED_AGAIN;
 	return ns->evict_after;
+}
+
+int evictor_is_low(const struct pool *p, uint64_t now)
+{
+	struct namespace *ns = NULL;
+
+	while ((ns = namespace_next(p, ns)) != NULL)
+		if (below_water(p, ns) && now >= ns->evict_after)
+			return 1;
+	return 0;
 }
 
 uint64_t evictor_background(struct pool *p, uint64_t now)

@@ -26,13 +26,17 @@ struct namespace *evictor_coldest(struct pool *p);
 
 /*
  * How many free slots the background keeps in a namespace that cannot grow, so that a reservation
- * finds room without a scan of the pins: 1/32 of its slots, at most 64. More would be cache given
- * up for nothing: one call of 64 blocks costs about as much as the scan itself.
+ * finds room without evicting: 1/32 of its slots, at most 256. More would be cache given up for
+ * nothing: while a client fills one run of blocks, the background makes room for the next.
  */
 uint32_t evictor_low_water(const struct namespace *ns);
 
-/* Evicts a batch in each namespace that is below its low-water mark. Returns when it wants to be
- * called again. */
+/*
+ * Evicts a step in each namespace that is below its mark. Returns when it wants to be called again.
+ */
 uint64_t evictor_background(struct pool *p, uint64_t now);
+
+/* True when evictor_background has something to do now. */
+int evictor_is_low(const struct pool *p, uint64_t now);
 
 #endif

@@ -271,3 +271,13 @@ uint64_t pool_tick(struct pool *p, uint64_t now)
 	next = MIN(next, evictor_background(p, now));
 	return next;
 }
+
+int pool_refill(struct pool *p, uint64_t now)
+{
+	return evictor_background(p, now) <= now;
+}
+
+int pool_is_low(const struct pool *p, uint64_t now)
+{
+	return evictor_is_low(p, now);
+}

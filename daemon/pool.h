@@ -272,6 +272,15 @@ void pool_punched(struct pool *p, uint64_t offset, uint64_t bytes);
 uint64_t pool_tick(struct pool *p, uint64_t now);
 
 /*
+ * Evicts one small step below the low-water mark. Returns 1 when there is more to do now: the shell
+ * calls it while no request waits, so that a reservation finds room without evicting itself.
+ */
+int pool_refill(struct pool *p, uint64_t now);
+
+/* True when pool_refill has something to do. */
+int pool_is_low(const struct pool *p, uint64_t now);
+
+/*
  * Sums over blocks, kept as they change; only the leased ones cost a scan of the pins. The byte
  * fields add up: cached + writing + quarantined + doomed + free = handed. A block counts with what
  * its slot takes; free holds what the last slot of an extent leaves over. leased is a part of

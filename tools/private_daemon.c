@@ -93,7 +93,8 @@ int private_daemon_start(struct private_daemon *d, const char *program, const ch
 void private_daemon_stop(struct private_daemon *d)
 {
 	static const char *const left[] = { "kvpool.sock", "kvpool.sock.admin",
-					    "kvpool.sock.lock" };
+					    "kvpool.sock.lock",
+					    "kvpool.sock.admin.lock" };
 
 	if (d->pid > 0) {
 		kill(d->pid, SIGTERM);
