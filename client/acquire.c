@@ -282,7 +282,7 @@ static enum kvpool_reason lease_attach(struct kvpool_lease *l)
 		return KVPOOL_NO_DAEMON;
 	l->ns_number = ns_number(l->ns, a);
 	if (l->ns_number == NS_NONE)
-		reason = KVPOOL_NAMESPACE;
+		reason = ns_reason(l->ns, a);
 	else if (2 * l->index + 1 >= a->session.hazard_count)
 		reason = KVPOOL_PINS;
 	if (reason != KVPOOL_COMPLETE) {

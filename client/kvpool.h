@@ -196,7 +196,9 @@ struct kvpool_ns_desc {
 /**
  * Opens the namespace of a descriptor. Works without a daemon too: it is registered when one is
  * there. It also succeeds when the daemon refuses it: lookups then miss with KVPOOL_NAMESPACE, and
- * whoever writes or waits asks the daemon again, and fails with -ENOENT while it refuses.
+ * whoever writes or waits asks the daemon again, and fails with -ENOENT while it refuses. Where the
+ * daemon does not answer in time, lookups miss with KVPOOL_TIMEOUT, and the next call that asks the
+ * daemon, kvpool_ping() too, asks about the namespace as well.
  *
  * -EINVAL: a field is missing or out of bounds; kvpool_error() names it. -EOPNOTSUPP: a group rule
  * other than ALL. -ENOMEM, -ESTALE.
@@ -264,11 +266,12 @@ enum kvpool_reason {
 	KVPOOL_PARTIAL_BLOCK = 2, /**< what is left of it is shorter than a block */
 	KVPOOL_BELOW_MIN = 3,     /**< so is the whole prompt, or it is empty */
 	KVPOOL_PINS = 4,          /**< beyond max_blocks of the lease, or no hazard word for it */
-	KVPOOL_NO_DAEMON = 5,     /**< never connected, or the memory was given up */
-	KVPOOL_TIMEOUT = 6,       /**< another tier took too long (this version has memory only) */
-	KVPOOL_FORKED = 7,        /**< this is a child of the process that opened the pool */
-	KVPOOL_RACED = 8,         /**< eviction took the blocks while they were being pinned */
-	KVPOOL_NAMESPACE = 9,     /**< not accepted by the daemon, or of another pool */
+	/** not connected since the namespace was opened, or the memory was given up */
+	KVPOOL_NO_DAEMON = 5,
+	KVPOOL_TIMEOUT = 6,   /**< the daemon has not answered about the namespace yet */
+	KVPOOL_FORKED = 7,    /**< this is a child of the process that opened the pool */
+	KVPOOL_RACED = 8,     /**< eviction took the blocks while they were being pinned */
+	KVPOOL_NAMESPACE = 9, /**< refused by the daemon, or of another pool */
 };
 
 /** "not_cached"; "unknown" for another number. */

@@ -291,7 +291,7 @@ static int step(struct kvpool *p, enum link_effort effort, uint64_t deadline)
 	return connect_now(p, deadline);
 }
 
-int link_get(struct kvpool *p, enum link_effort effort, uint64_t deadline, struct link *ret)
+static int take_link(struct kvpool *p, enum link_effort effort, uint64_t deadline, struct link *ret)
 {
 	int err = 0;
 
@@ -306,6 +306,21 @@ int link_get(struct kvpool *p, enum link_effort effort, uint64_t deadline, struc
 	}
 	pthread_mutex_unlock(&p->lock);
 	return err;
+}
+
+int link_get(struct kvpool *p, enum link_effort effort, uint64_t deadline, struct link *ret)
+{
+	int err = take_link(p, effort, deadline, ret);
+
+	if (err < 0)
+		return err;
+	/* A namespace that the daemon does not answer about in time is asked about by the next. */
+	err = ns_register_all(p, ret, deadline);
+	if (err != -ENOTCONN && err != -EPROTO)
+		return 0;
+	link_put(p, ret);
+	/* It was broken already: as if check_link had seen it. */
+	return err == -ENOTCONN ? take_link(p, effort, deadline, ret) : err;
 }
 
 int link_call(struct kvpool *p, const struct link *l, const char *what, struct rpc_call *call,

@@ -30,8 +30,10 @@ enum link_effort {
 };
 
 /*
- * Gets the connection, and connects where there is none. Returns 0, or -errno: why it could not be
- * had, with the text of kvpool_error made.
+ * Gets the connection, and connects where there is none. Asks the daemon about the namespaces that
+ * it has not answered about on this connection: so each call outside the hit path makes up for an
+ * answer that was missed. Returns 0, or -errno: why it could not be had, with the text of
+ * kvpool_error made.
  */
 int link_get(struct kvpool *p, enum link_effort effort, uint64_t deadline, struct link *ret);
 

@@ -83,6 +83,8 @@ static int ask(struct kvpool_ns *ns, const struct link *l, uint64_t deadline, ui
 
 	m.descriptor = (ProtobufCBinaryData){ ns->desc_bytes, ns->desc };
 	err = link_call(ns->pool, l, "open a namespace", &call, &m.base, deadline);
+	if (err == -ETIMEDOUT)
+		store_relaxed(&ns->unanswered, l->attach->serial);
 	if (err < 0 && !was_refused(err))
 		return err;
 	set_number(ns, l->attach, &o);
@@ -174,7 +176,6 @@ int kvpool_ns_open(struct kvpool *p, const struct kvpool_ns_desc *desc, struct k
 	uint64_t deadline;
 	struct kvpool_ns *ns;
 	struct link l;
-	uint32_t number;
 	int err;
 
 	if (handle_is_forked(p))
@@ -188,11 +189,9 @@ int kvpool_ns_open(struct kvpool *p, const struct kvpool_ns_desc *desc, struct k
 	list_add_tail(&p->namespaces, &ns->link);
 	handle_tidy_locked(p);
 	pthread_mutex_unlock(&p->lock);
-	/* What goes wrong from here on is told by lookups and writes, and tried again by writes. */
-	if (link_get(p, LINK_PATIENT, deadline, &l) == 0) {
-		(void)ns_register(ns, &l, deadline, &number);
+	/* That registers it. What goes wrong is told by lookups, and tried again by other calls. */
+	if (link_get(p, LINK_PATIENT, deadline, &l) == 0)
 		link_put(p, &l);
-	}
 	*ret = ns;
 	return 0;
 }

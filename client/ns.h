@@ -25,6 +25,7 @@ struct kvpool_ns {
 	 * daemon refused it; 0 before the first one
 	 */
 	uint64_t number;
+	uint32_t unanswered; /* atomic: serial of the last connection that had no answer in time */
 	struct block_key seed;
 	uint32_t block_tokens;
 	uint64_t block_bytes;
@@ -46,6 +47,14 @@ static inline uint32_t ns_number(const struct kvpool_ns *ns, const struct attach
 	return n >> 32 == a->serial ? (uint32_t)n : NS_NONE;
 }
 
+/* Why it has none there. Part of the hit path. */
+static inline enum kvpool_reason ns_reason(const struct kvpool_ns *ns, const struct attach *a)
+{
+	if (load_relaxed(&ns->number) >> 32 == a->serial)
+		return KVPOOL_NAMESPACE;
+	return load_relaxed(&ns->unanswered) == a->serial ? KVPOOL_TIMEOUT : KVPOOL_NO_DAEMON;
+}
+
 static inline void ns_ref(struct kvpool_ns *ns)
 {
 	add_relaxed(&ns->refs, 1);
@@ -65,8 +74,8 @@ int ns_register(struct kvpool_ns *ns, const struct link *l, uint64_t deadline,
 		uint32_t *ret_number);
 
 /*
- * Opens all namespaces of the handle on a new connection. One that is refused counts as done.
- * Returns 0, or why the connection cannot be used.
+ * Opens all namespaces of the handle that the daemon has not answered about on this connection. One
+ * that is refused counts as done. Returns 0, or as link_call: the rest was not tried.
  */
 int ns_register_all(struct kvpool *p, const struct link *l, uint64_t deadline);
 

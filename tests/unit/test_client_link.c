@@ -273,6 +273,78 @@ static void test_refused_namespace(void **state)
 	kvpool_ns_close(other);
 }
 
+/*
+ * A daemon that was too slow for ns_open: who only reads has to get its namespace all the same, by
+ * any call that talks to the daemon, on the connection that stands.
+ */
+static void check_registers_late(int (*call)(struct kvpool *))
+{
+	struct kvpool *p = fake_connect(&fake, 50);
+	struct kvpool_lease *l;
+	struct kvpool_ns *late;
+
+	assert_int_equal(kvpool_lease_new(p, BLOCKS, &l), 0);
+	fake_script_number(&fake, silent_on, OP_NS_OPEN);
+	late = fake_ns(p, "m");
+	assert_int_equal(kvpool_acquire(late, l, tokens, BLOCKS * BT, 0), 0);
+	assert_int_equal(kvpool_lease_reason(l), KVPOOL_TIMEOUT);
+	fake_set_script(&fake, NULL, NULL);
+	assert_int_equal(call(p), 0);
+	assert_int_equal(kvpool_acquire(late, l, tokens, BLOCKS * BT, 0), 4 * BT);
+	kvpool_lease_free(l);
+	kvpool_ns_close(late);
+	kvpool_close(p);
+}
+
+static int open_another(struct kvpool *p)
+{
+	kvpool_ns_close(fake_ns(p, "another"));
+	return 0;
+}
+
+static void test_late_namespace_is_registered(void **state)
+{
+	uint64_t sessions = fake.sessions;
+
+	fake_publish(&fake, keys, 0, 4);
+	check_registers_late(kvpool_ping);
+	check_registers_late(kvpool_reconnect);
+	check_registers_late(open_another);
+	assert_int_equal(fake.sessions, sessions + 3);
+}
+
+/* The connection breaks where a namespace that is missing is asked for: the same call connects. */
+static void test_late_namespace_finds_it_lost(void **state)
+{
+	struct kvpool *p = fake_connect(&fake, 50);
+	struct kvpool_ns *late;
+
+	fake_script_number(&fake, silent_on, OP_NS_OPEN);
+	late = fake_ns(p, "m");
+	fake_script_number(&fake, hang_up_on, OP_NS_OPEN);
+	assert_int_equal(kvpool_reconnect(p), -ENOTCONN);
+	assert_int_equal(kvpool_state(p), KVPOOL_DISCONNECTED);
+	fake_set_script(&fake, NULL, NULL);
+	assert_int_equal(kvpool_reconnect(p), 0);
+	assert_int_equal(kvpool_state(p), KVPOOL_CONNECTED);
+	kvpool_ns_close(late);
+	kvpool_close(p);
+}
+
+/* Opened without a daemon, where lookups go on in the memory of the last one. */
+static void test_namespace_without_daemon(void **state)
+{
+	struct kvpool_ns *other;
+
+	fake_stop(&fake);
+	assert_int_equal(kvpool_ping(pool), -ECONNREFUSED);
+	other = fake_ns(pool, "other");
+	assert_int_equal(kvpool_acquire(other, lease, tokens, BLOCKS * BT, 0), 0);
+	assert_int_equal(kvpool_lease_reason(lease), KVPOOL_NO_DAEMON);
+	kvpool_ns_close(other);
+	fake_again(&fake);
+}
+
 static enum fake_answer name_difference(struct fake_request *rq, void *arg)
 {
 	Kvpool__NsOpenReply r = KVPOOL__NS_OPEN_REPLY__INIT;
@@ -309,7 +381,10 @@ static void test_difference(void **state)
 static enum fake_answer odd_hello(struct fake_request *rq, void *arg)
 {
 	struct frame_header h = {
-		.magic = FRAME_MAGIC, .op = OP_HELLO, .flags = FRAME_REPLY, .id = rq->head.id,
+		.magic = FRAME_MAGIC,
+		.op = OP_HELLO,
+		.flags = FRAME_REPLY,
+		.id = rq->head.id,
 	};
 	Kvpool__HelloReply r = KVPOOL__HELLO_REPLY__INIT;
 	const struct fake_memory *m = &rq->fake->m;
@@ -516,6 +591,9 @@ int main(void)
 		TEST(test_refused_session),
 		TEST(test_silence),
 		TEST(test_refused_namespace),
+		TEST(test_late_namespace_is_registered),
+		TEST(test_late_namespace_finds_it_lost),
+		TEST(test_namespace_without_daemon),
 		TEST(test_difference),
 		TEST(test_odd_hellos),
 		TEST(test_few_hazards),
