@@ -26,6 +26,7 @@ static const struct operation operations[] = {
 	{ OP_REPORT, SESSION_READY, handler_report },
 	{ OP_PING, SESSION_READY | SESSION_ADMIN, handler_ping },
 	{ OP_BYE, SESSION_READY, handler_bye },
+	{ OP_NS_CLOSE, SESSION_READY, handler_ns_close },
 	{ OP_VERSION, SESSION_ADMIN, handler_version },
 	{ OP_STATUS, SESSION_ADMIN, handler_status },
 	{ OP_NAMESPACES, SESSION_ADMIN, handler_namespaces },

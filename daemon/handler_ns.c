@@ -84,6 +84,21 @@ static void ns_hold(struct request *rq, uint32_t ns)
 		}
 }
 
+/* Whether this session has the namespace of a descriptor open. */
+static int ns_is_open(const struct request *rq, const ProtobufCBinaryData *desc)
+{
+	const struct session *s = rq->session;
+
+	for (uint32_t i = 0; i < s->n_ns; i++) {
+		size_t n;
+		const uint8_t *there = pool_ns_desc(rq->domain->pool, s->ns[i], &n);
+
+		if (there && n == desc->len && !memcmp(there, desc->data, n))
+			return 1;
+	}
+	return 0;
+}
+
 static void ns_reply(struct request *rq, uint32_t ns, int created,
 		     const struct nsdesc_difference *diff)
 {
@@ -107,19 +122,19 @@ static void ns_open(struct request *rq, const ProtobufCBinaryData *desc,
 	uint32_t ns, near;
 	int created, r;
 
+	if (rq->session->n_ns == SESSION_NAMESPACES && !ns_is_open(rq, desc)) {
+		request_fail(rq, ERROR_LIMIT, NULL,
+			     "namespace \"%s\": this session has %u open already, which is all that"
+			     " it may: close one",
+			     v->model, SESSION_NAMESPACES);
+		return;
+	}
 	r = pool_ns_open(rq->domain->pool, desc->data, desc->len, v, rq->now, &ns, &created, &near);
 	if (r < 0) {
 		ns_fail(rq, r, v);
 		return;
 	}
 	rq->domain->changed = 1;
-	if (rq->session->n_ns == SESSION_NAMESPACES && !session_has_ns(rq->session, ns)) {
-		request_fail(rq, ERROR_LIMIT, NULL,
-			     "namespace \"%s\": this session has %u open already, which is all"
-			     " that it may",
-			     v->model, SESSION_NAMESPACES);
-		return;
-	}
 	ns_hold(rq, ns);
 	if (created) {
 		if (ns_difference(rq, ns, near, &diff))
@@ -142,4 +157,23 @@ void handler_ns_open(struct request *rq)
 		return;
 	}
 	ns_open(rq, &m->descriptor, &v);
+}
+
+/* What it has reserved there stays reserved: a block is committed by its own number. */
+void handler_ns_close(struct request *rq)
+{
+	const Kvpool__NsClose *m = rq->msg;
+	Kvpool__NsCloseReply reply = KVPOOL__NS_CLOSE_REPLY__INIT;
+	struct session *s = rq->session;
+	uint32_t at = 0;
+
+	if (!request_ns(rq, m->ns))
+		return;
+	while (s->ns[at] != m->ns)
+		at++;
+	s->n_ns--;
+	memmove(&s->ns[at], &s->ns[at + 1], (s->n_ns - at) * sizeof(s->ns[0]));
+	pool_ns_drop(rq->domain->pool, m->ns);
+	rq->domain->changed = 1;
+	request_reply(rq, &reply.base);
 }

@@ -46,6 +46,7 @@ void handler_ping(struct request *rq);
 void handler_bye(struct request *rq);
 
 void handler_ns_open(struct request *rq);
+void handler_ns_close(struct request *rq);
 
 void handler_reserve(struct request *rq);
 void handler_commit(struct request *rq);

@@ -17,6 +17,7 @@ static const struct proto_op_info op_table[] = {
 	{ OP_REPORT, "report", MESSAGE(report), MESSAGE(report_reply) },
 	{ OP_PING, "ping", MESSAGE(ping), MESSAGE(ping_reply) },
 	{ OP_BYE, "bye", MESSAGE(bye), MESSAGE(bye_reply) },
+	{ OP_NS_CLOSE, "ns_close", MESSAGE(ns_close), MESSAGE(ns_close_reply) },
 	{ OP_STOPPING, "stopping", MESSAGE(stopping), NULL },
 	{ OP_VERSION, "version", MESSAGE(version), MESSAGE(version_reply), .admin = 1 },
 	{ OP_STATUS, "status", MESSAGE(status), MESSAGE(status_reply), .admin = 1 },

@@ -18,6 +18,7 @@ enum proto_op {
 	OP_REPORT = 9,
 	OP_PING = 10,
 	OP_BYE = 11,
+	OP_NS_CLOSE = 12,
 	OP_STOPPING = 32, /* from the daemon, unasked */
 	OP_VERSION = 64,  /* admin socket, with OP_PING */
 	OP_STATUS = 65,

@@ -19,7 +19,7 @@ static const ProtobufCMessageDescriptor *const all_types[] = {
 	TYPE(ping_reply), TYPE(bye), TYPE(bye_reply), TYPE(stopping), TYPE(version),
 	TYPE(version_reply), TYPE(status), TYPE(status_reply), TYPE(namespaces),
 	TYPE(namespace_item), TYPE(namespaces_reply), TYPE(clients), TYPE(client_item),
-	TYPE(clients_reply), TYPE(flush), TYPE(flush_reply),
+	TYPE(clients_reply), TYPE(flush), TYPE(flush_reply), TYPE(ns_close), TYPE(ns_close_reply),
 };
 
 const ProtobufCMessageDescriptor *const *messages_all(size_t *ret_n)

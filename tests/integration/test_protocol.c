@@ -73,7 +73,8 @@ static const struct {
 	int admin;
 } all[] = {
 	{ OP_HELLO }, { OP_NS_OPEN }, { OP_RESERVE }, { OP_COMMIT }, { OP_ABORT }, { OP_WAIT },
-	{ OP_TOUCH }, { OP_LOCATE }, { OP_REPORT }, { OP_PING }, { OP_BYE }, { OP_VERSION, 1 },
+	{ OP_TOUCH }, { OP_LOCATE }, { OP_REPORT }, { OP_PING }, { OP_BYE }, { OP_NS_CLOSE },
+	{ OP_VERSION, 1 },
 	{ OP_STATUS, 1 }, { OP_NAMESPACES, 1 }, { OP_CLIENTS, 1 }, { OP_FLUSH, 1 },
 };
 
@@ -93,6 +94,7 @@ struct sample {
 	Kvpool__Report report;
 	Kvpool__Ping ping;
 	Kvpool__Bye bye;
+	Kvpool__NsClose ns_close;
 	Kvpool__Version version;
 	Kvpool__Status status;
 	Kvpool__Namespaces namespaces;
@@ -130,7 +132,8 @@ static void sample_make(struct sample *s, uint32_t ns)
 	s->touch.keys = keys;
 	kvpool__locate__init(&s->locate);
 	s->locate.keys = keys;
-	s->reserve.ns = s->wait.ns = s->touch.ns = s->locate.ns = ns;
+	kvpool__ns_close__init(&s->ns_close);
+	s->reserve.ns = s->wait.ns = s->touch.ns = s->locate.ns = s->ns_close.ns = ns;
 	kvpool__report__init(&s->report);
 	kvpool__ping__init(&s->ping);
 	kvpool__bye__init(&s->bye);
@@ -155,6 +158,7 @@ static ProtobufCMessage *sample_of(struct sample *s, enum proto_op op)
 	case OP_REPORT: return &s->report.base;
 	case OP_PING: return &s->ping.base;
 	case OP_BYE: return &s->bye.base;
+	case OP_NS_CLOSE: return &s->ns_close.base;
 	case OP_VERSION: return &s->version.base;
 	case OP_STATUS: return &s->status.base;
 	case OP_NAMESPACES: return &s->namespaces.base;
@@ -462,7 +466,7 @@ static void on_the_admin_socket(void **state)
 
 static void unknown_operations(void **state)
 {
-	static const unsigned int ops[] = { 0, 12, 31, OP_STOPPING, 33, 63, 69, 4096, 65535 };
+	static const unsigned int ops[] = { 0, 13, 31, OP_STOPPING, 33, 63, 69, 4096, 65535 };
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
@@ -553,7 +557,8 @@ static void descriptors_of_namespaces(void **state)
 
 static void namespace_that_is_not_open(void **state)
 {
-	static const enum proto_op ops[] = { OP_RESERVE, OP_WAIT, OP_TOUCH, OP_LOCATE };
+	static const enum proto_op ops[] = { OP_RESERVE, OP_WAIT, OP_TOUCH, OP_LOCATE,
+					     OP_NS_CLOSE };
 	struct fixture *f = *state;
 	const uint32_t numbers[] = { f->ns + 1, 255, 256, UINT32_MAX };
 	struct raw *other = raw_hello(daemon_under_test.socket, "other");
@@ -573,22 +578,61 @@ static void namespace_that_is_not_open(void **state)
 	raw_close(other);
 }
 
+static uint32_t count_namespaces(struct raw *admin)
+{
+	Kvpool__Status m = KVPOOL__STATUS__INIT;
+
+	return ((const Kvpool__StatusReply *)raw_call(admin, OP_STATUS, &m.base))->namespaces;
+}
+
+static void ns_close(struct raw *r, uint32_t ns)
+{
+	Kvpool__NsClose m = KVPOOL__NS_CLOSE__INIT;
+
+	m.ns = ns;
+	raw_call(r, OP_NS_CLOSE, &m.base);
+}
+
 static void too_many_namespaces(void **state)
 {
+	struct fixture *f = *state;
 	struct raw *r = raw_hello(daemon_under_test.socket, "greedy");
 	uint8_t desc[NSDESC_MAX_BYTES];
 	Kvpool__NsOpen m = KVPOOL__NS_OPEN__INIT;
 	char model[32];
+	uint32_t before;
 
 	for (unsigned int i = 0; i < 64; i++) {
 		snprintf(model, sizeof(model), "greedy %u", i);
 		raw_ns(r, model);
 	}
 	m.descriptor = (ProtobufCBinaryData){ raw_descriptor("one too many", desc), desc };
+	before = count_namespaces(f->admin);
 	raw_send(r, OP_NS_OPEN, &m.base);
 	raw_expect_error(r, ERROR_LIMIT, NULL);
+	assert_int_equal(count_namespaces(f->admin), before);
 	/* One that it has open costs nothing. */
 	raw_ns(r, "greedy 5");
+	/* One that it closes makes room for another. */
+	ns_close(r, raw_ns(r, "greedy 5"));
+	raw_call(r, OP_NS_OPEN, &m.base);
+	raw_close(r);
+}
+
+/* More namespaces than one session may have open, one after the other: 400, and 256 in all. */
+static void namespaces_opened_and_closed(void **state)
+{
+	struct raw *r = raw_hello(daemon_under_test.socket, "passing");
+	Kvpool__NsClose m = KVPOOL__NS_CLOSE__INIT;
+	char model[32];
+
+	for (unsigned int i = 0; i < 400; i++) {
+		snprintf(model, sizeof(model), "passing %u", i);
+		m.ns = raw_ns(r, model);
+		raw_call(r, OP_NS_CLOSE, &m.base);
+		raw_send(r, OP_NS_CLOSE, &m.base);
+		raw_expect_error(r, ERROR_NO_NAMESPACE, "ns");
+	}
 	raw_close(r);
 }
 
@@ -695,6 +739,33 @@ static void a_block_from_one_to_another(void **state)
 	raw_close(other);
 }
 
+/* A writer whose namespace was closed under it commits and aborts as before. */
+static void reservations_outlive_a_close(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t ns = raw_ns(f->client, "closed early");
+	uint8_t keys[2 * KEY_BYTES];
+	const Kvpool__ReserveReply *g;
+	struct sample s;
+	uint32_t desc;
+	uint64_t gen;
+
+	raw_keys(15, keys, 2);
+	g = raw_reserve(f->client, ns, keys, 1);
+	assert_int_equal(g->n_desc, 1);
+	desc = g->desc[0];
+	gen = g->gen[0];
+	ns_close(f->client, ns);
+	sample_make(&s, ns);
+	raw_send(f->client, OP_RESERVE, &s.reserve.base);
+	raw_expect_error(f->client, ERROR_NO_NAMESPACE, "ns");
+	assert_int_equal(commit_one(f->client, desc, gen, 0), VERDICT_COMMITTED);
+	assert_int_equal(raw_ns(f->client, "closed early"), ns);
+	g = raw_reserve(f->client, ns, keys, 2);
+	assert_int_equal(g->verdict.data[0], VERDICT_PRESENT);
+	assert_int_equal(g->verdict.data[1], VERDICT_GRANTED);
+}
+
 /* The bytes of a slot, through the descriptor of the pool that hello brought. */
 static void write_slot(int pool_fd, uint32_t slot, uint8_t value)
 {
@@ -770,6 +841,8 @@ int main(void)
 		WITH_CLIENTS(descriptors_of_namespaces),
 		WITH_CLIENTS(namespace_that_is_not_open),
 		WITH_CLIENTS(too_many_namespaces),
+		WITH_CLIENTS(namespaces_opened_and_closed),
+		WITH_CLIENTS(reservations_outlive_a_close),
 		WITH_CLIENTS(commits_of_others),
 		WITH_CLIENTS(long_runs),
 		WITH_CLIENTS(a_block_from_one_to_another),

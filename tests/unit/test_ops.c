@@ -36,6 +36,7 @@ static const struct {
 	{ 9, "report", "kvpool.Report", "kvpool.ReportReply", 0, 0 },
 	{ 10, "ping", "kvpool.Ping", "kvpool.PingReply", 0, 0 },
 	{ 11, "bye", "kvpool.Bye", "kvpool.ByeReply", 0, 0 },
+	{ 12, "ns_close", "kvpool.NsClose", "kvpool.NsCloseReply", 0, 0 },
 	{ 32, "stopping", "kvpool.Stopping", NULL, 0, 0 },
 	{ 64, "version", "kvpool.Version", "kvpool.VersionReply", 0, 1 },
 	{ 65, "status", "kvpool.Status", "kvpool.StatusReply", 0, 1 },
