@@ -98,7 +98,7 @@ static void stray(void *arg, struct rpc *r, enum proto_op op, const ProtobufCMes
 	const Kvpool__ReserveReply *late = (const Kvpool__ReserveReply *)m;
 	Kvpool__Abort abort = KVPOOL__ABORT__INIT;
 
-	if (op == OP_STOPPING)
+	if (op == OP_STOPPING) /* not a reply, as all others are (rpc.h) */
 		rpc_close(r, -ESHUTDOWN, "the daemon stops");
 	if (op != OP_RESERVE || !late->n_desc || late->n_desc != late->n_gen)
 		return;

@@ -257,16 +257,17 @@ static const char *parse_packet(struct rpc *r, size_t n, struct rpc_packet *p)
 	if (why)
 		return why;
 	p->op = proto_op_find(p->head.op);
-	if (p->head.flags & FRAME_ERROR)
+	if (!(p->head.flags & FRAME_REPLY)) {
+		if (p->head.op != OP_STOPPING)
+			return NULL; /* something that a newer daemon says unasked */
+		type = p->op->request;
+	} else if (p->head.flags & FRAME_ERROR) {
 		type = &kvpool__error__descriptor;
-	else if (p->op)
-		type = p->head.flags & FRAME_REPLY ? p->op->reply : p->op->request;
-	else if (p->head.flags & FRAME_REPLY)
-		return "is a reply to an operation that was not asked for";
-	else
-		return NULL; /* something that a newer daemon says unasked */
+	} else {
+		type = p->op ? p->op->reply : NULL;
+	}
 	if (!type)
-		return "is a reply where there is none";
+		return "is a reply to what has none";
 	p->message = codec_unpack(&r->arena, type, r->packet_in + FRAME_HEADER_BYTES,
 				  n - FRAME_HEADER_BYTES);
 	return p->message ? NULL : "does not unpack";

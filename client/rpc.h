@@ -55,8 +55,9 @@ struct rpc_call {
 };
 
 /*
- * What was not asked for, or no longer: a message of the daemon's own, or a reply that came too
- * late. Runs in the thread that reads, without a lock; it may call rpc_post.
+ * What was not asked for, or no longer: STOPPING, which is the only message of the daemon's own, or
+ * a reply to op that came too late. Runs in the thread that reads, without rpc->lock; it may call
+ * rpc_post.
  */
 typedef void (*rpc_stray)(void *arg, struct rpc *r, enum proto_op op, const ProtobufCMessage *m);
 

@@ -177,6 +177,23 @@ static void test_said_unasked(void **state)
 	assert_int_equal(last_stray, OP_STOPPING);
 }
 
+/* Without the flag of a reply it is none, and must not be taken for one. */
+static void test_request_from_the_daemon(void **state)
+{
+	Kvpool__Reserve m = KVPOOL__RESERVE__INIT;
+	uint8_t key[32] = { 0 };
+	uint64_t v;
+
+	m.parent = m.keys = (ProtobufCBinaryData){ sizeof(key), key };
+	send_fds((struct frame_header){ .op = OP_RESERVE }, &m.base, NULL, 0);
+	send_fds((struct frame_header){ .op = OP_RESERVE, .id = 1 }, &m.base, NULL, 0);
+	send_fds((struct frame_header){ .op = OP_PING, .id = 1 }, &m.base, NULL, 0);
+	send_pong(1);
+	assert_int_equal(ping(LATE, &v), 0);
+	assert_int_equal(v, 1);
+	assert_int_equal(strays, 0);
+}
+
 static void check_dead(int err)
 {
 	uint64_t v;
@@ -614,6 +631,7 @@ int main(void)
 		TEST(test_late_reply),
 		TEST(test_unknown_ids),
 		TEST(test_said_unasked),
+		TEST(test_request_from_the_daemon),
 		TEST(test_wrong_operation),
 		TEST(test_reply_without_sense),
 		TEST(test_garbage),
