@@ -444,11 +444,18 @@ int rpc_call(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *reque
 	return err < 0 ? err : rpc_wait(r, call, deadline);
 }
 
+/* What is there, under the lock. */
+static void read_some(struct rpc *r)
+{
+	for (unsigned int n = 0; n < RPC_READ_MAX; n++)
+		if (r->dead || r->reading || read_one(r, 0) < 0)
+			return;
+}
+
 void rpc_read(struct rpc *r)
 {
 	pthread_mutex_lock(&r->lock);
-	while (!r->dead && !r->reading && read_one(r, 0) == 0)
-		;
+	read_some(r);
 	pass_on(r);
 	pthread_mutex_unlock(&r->lock);
 }

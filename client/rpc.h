@@ -28,6 +28,7 @@
 
 #define RPC_FDS_MAX  3u
 #define RPC_TEXT_MAX 200u
+#define RPC_READ_MAX 64u
 
 struct rpc;
 
@@ -88,7 +89,10 @@ int rpc_call(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *reque
 /* Sends a request whose reply nobody waits for, if the socket has room. */
 void rpc_post(struct rpc *r, enum proto_op op, const ProtobufCMessage *request);
 
-/* Deals with what has arrived, unless another thread does already. Never waits. */
+/*
+ * Deals with what has arrived, unless another thread does already. Never waits, and leaves what is
+ * more than RPC_READ_MAX packets for the next one: a caller may hold a lock.
+ */
 void rpc_read(struct rpc *r);
 
 /* 0, or why it is dead: -errno, and in words. */

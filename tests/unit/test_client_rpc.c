@@ -492,6 +492,18 @@ static void test_read_without_waiting(void **state)
 	check_dead(-ECONNRESET);
 }
 
+/* A daemon that says more than anybody reads keeps no caller for longer than its share. */
+static void test_read_of_a_flood(void **state)
+{
+	for (unsigned int i = 0; i < RPC_READ_MAX + 5; i++)
+		send_pong(1000 + i);
+	rpc_read(rpc);
+	assert_int_equal(strays, RPC_READ_MAX);
+	rpc_read(rpc);
+	assert_int_equal(strays, RPC_READ_MAX + 5);
+	assert_int_equal(status(), 0);
+}
+
 /* Answers what comes, two at a time and the second first; a WAIT only when told to. */
 struct answerer {
 	int stop;
@@ -647,6 +659,7 @@ int main(void)
 		TEST(test_descriptors_that_do_not_fit),
 		TEST(test_full_socket),
 		TEST(test_read_without_waiting),
+		TEST(test_read_of_a_flood),
 		TEST(test_threads),
 		TEST(test_reader_times_out),
 	};
