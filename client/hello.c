@@ -29,6 +29,18 @@ static int hello_take(void *arg, const ProtobufCMessage *reply)
 	return 0;
 }
 
+/* Why the connection ended: what the daemon said when it did, or what this process lacks. */
+static int look_up_end(struct rpc *r, char *text, size_t size)
+{
+	const char *why;
+	int err = rpc_status(r, &why);
+
+	if (err == -ECONNRESET || err == -EPROTO || err == -EMSGSIZE)
+		return err == -ECONNRESET ? -ENOTCONN : -EPROTO;
+	snprintf(text, size, "%s", why);
+	return err == -ESHUTDOWN ? -ENOTCONN : err;
+}
+
 static const char *explain(int err, const struct rpc_call *call)
 {
 	if (call->text[0])
@@ -58,6 +70,8 @@ int hello_exchange(struct kvpool *p, struct rpc *r, uint64_t deadline, struct he
 	m.name = p->name;
 	m.hazards = 2 * p->max_leases;
 	err = rpc_call(r, &call, &m.base, deadline);
+	if (err == -ENOTCONN)
+		err = look_up_end(r, call.text, sizeof(call.text));
 	if (err < 0) {
 		snprintf(text, RPC_TEXT_MAX, "%s", explain(err, &call));
 		return err;

@@ -120,7 +120,8 @@ enum kvpool_state kvpool_state(const struct kvpool *pool);
 /**
  * Connects now, whatever the back-off says, unless it is connected. Returns 0 when connected, else
  * the reason: -ENOENT (no socket), -ECONNREFUSED, -EACCES, -ETIMEDOUT, -EPROTONOSUPPORT (daemon and
- * library have no version in common), -EBUSY (leases of eight lost connections are still held)...
+ * library have no version in common), -ENOSPC (it has all the clients that it takes), -EMFILE (this
+ * process has too many files open), -EBUSY (leases of eight lost connections are still held)...
  */
 int kvpool_reconnect(struct kvpool *pool);
 

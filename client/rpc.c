@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct rpc {
 	uint64_t next_id, requests;
 	int dead; /* 0, or why */
 	const char *why;
+	char said[RPC_TEXT_MAX]; /* why, where the daemon said it */
 	int reading; /* a thread reads: packet_in and arena are its */
 	uint8_t *packet_out;
 
@@ -178,76 +180,6 @@ uint64_t rpc_requests(struct rpc *r)
 	return n;
 }
 
-/* Packs and sends, under the lock. -EAGAIN: the socket is full. */
-static int send_request(struct rpc *r, enum proto_op op, uint64_t id, const ProtobufCMessage *m)
-{
-	struct frame_header h = { .magic = FRAME_MAGIC, .op = (uint16_t)op, .id = id };
-	long n = codec_pack(r->packet_out, &h, m);
-	int err = n < 0 ? (int)n : frame_send(r->sock, r->packet_out, (size_t)n, NULL, 0);
-
-	if (!err)
-		r->requests++;
-	return err;
-}
-
-/* One try of rpc_start, under the lock. -EAGAIN: the socket is full. */
-static int try_start(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request)
-{
-	int err = r->dead ? -ENOTCONN : send_request(r, call->op, call->id, request);
-
-	if (err == -EPIPE || err == -ECONNRESET) {
-		die(r, -ECONNRESET, "the daemon closed it");
-		return -ENOTCONN;
-	}
-	if (!err)
-		list_add_tail(&r->calls, &call->link);
-	return err;
-}
-
-static void init_cond(pthread_cond_t *cond)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(cond, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
-int rpc_start(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request,
-	      uint64_t deadline)
-{
-	int err;
-
-	call->done = 0;
-	call->waits = 0;
-	call->n_fds = 0;
-	call->text[0] = '\0';
-	init_cond(&call->cond);
-	for (;;) {
-		pthread_mutex_lock(&r->lock);
-		call->id = ++r->next_id;
-		err = try_start(r, call, request);
-		pthread_mutex_unlock(&r->lock);
-		if (err != -EAGAIN)
-			break;
-		err = sock_wait(r->sock, POLLOUT, deadline);
-		if (err < 0)
-			break;
-	}
-	if (err < 0)
-		pthread_cond_destroy(&call->cond);
-	return err;
-}
-
-void rpc_post(struct rpc *r, enum proto_op op, const ProtobufCMessage *request)
-{
-	pthread_mutex_lock(&r->lock);
-	if (!r->dead)
-		(void)send_request(r, op, ++r->next_id, request);
-	pthread_mutex_unlock(&r->lock);
-}
-
 /* What a packet of n bytes is. Returns NULL, or what is wrong with it. */
 static const char *parse_packet(struct rpc *r, size_t n, struct rpc_packet *p)
 {
@@ -273,6 +205,38 @@ static const char *parse_packet(struct rpc *r, size_t n, struct rpc_packet *p)
 	return p->message ? NULL : "does not unpack";
 }
 
+/* 0 when this process can open as many descriptors as one packet brings. */
+static int probe_fds(int sock)
+{
+	int fds[RPC_FDS_MAX], err = 0;
+	unsigned int n = 0;
+
+	while (n < RPC_FDS_MAX && !err) {
+		fds[n] = fcntl(sock, F_DUPFD_CLOEXEC, 0);
+		if (fds[n] < 0)
+			err = -errno;
+		else
+			n++;
+	}
+	while (n)
+		close_fd(fds[--n]);
+	return err;
+}
+
+/* Why a packet could not be received, in words too. */
+static int explain_packet(int sock, long n, const char **ret_why)
+{
+	if (n != -EMSGSIZE && n != -EPROTO)
+		return (int)n;
+	*ret_why = "the daemon sent a packet that was cut, or too many descriptors";
+	/* The kernel cuts what does not fit under the limit. */
+	if (n == -EMSGSIZE || probe_fds(sock) == 0)
+		return (int)n;
+	*ret_why = "this process has too many files open for what the daemon sends; close some, or "
+		   "raise the limit with ulimit -n";
+	return -EMFILE;
+}
+
 /* Receives one packet, by the thread that reads, without the lock. */
 static int receive(struct rpc *r, uint64_t deadline, struct rpc_packet *p, const char **ret_why)
 {
@@ -284,13 +248,14 @@ static int receive(struct rpc *r, uint64_t deadline, struct rpc_packet *p, const
 	if (err < 0)
 		return err;
 	n = frame_recv(r->sock, r->packet_in, p->fds, RPC_FDS_MAX, &p->n_fds);
+	/* The kernel tells once of a reset, and then what the daemon said before it. */
+	if (n == -ECONNRESET)
+		n = frame_recv(r->sock, r->packet_in, p->fds, RPC_FDS_MAX, &p->n_fds);
 	*ret_why = "the daemon closed it";
 	if (n == 0)
 		return -ECONNRESET;
-	if (n == -EMSGSIZE || n == -EPROTO)
-		*ret_why = "the daemon sent a packet that was cut, or too many descriptors";
 	if (n < 0)
-		return (int)n;
+		return explain_packet(r->sock, n, ret_why);
 	*ret_why = parse_packet(r, (size_t)n, p);
 	return *ret_why ? -EPROTO : 0;
 }
@@ -349,6 +314,18 @@ static int deliver(struct rpc *r, struct rpc_packet *p)
 	return 1;
 }
 
+/* What an error is about that answers no request: the whole connection. Under the lock. */
+static void take_farewell(struct rpc *r, const ProtobufCMessage *m)
+{
+	const Kvpool__Error *e = (const Kvpool__Error *)m;
+
+	if (r->dead)
+		return;
+	rpc_text(r->said, sizeof(r->said), e->text);
+	die(r, rpc_errno((enum proto_error)e->code),
+	    r->said[0] ? r->said : "the daemon does not say why");
+}
+
 /*
  * Reads one packet until the deadline (0: what is there), with the lock, which it gives up
  * meanwhile. Nobody else may be reading. Returns 0 when there was one.
@@ -369,6 +346,8 @@ static int read_one(struct rpc *r, uint64_t deadline)
 	}
 	if (err < 0) {
 		die(r, err, why);
+	} else if ((p.head.flags & FRAME_ERROR) && !p.head.id) {
+		take_farewell(r, p.message);
 	} else if (!deliver(r, &p) && p.message && !(p.head.flags & FRAME_ERROR)) {
 		/* The message lies in the arena, so this thread still counts as the one that reads.
 		 */
@@ -379,6 +358,91 @@ static int read_one(struct rpc *r, uint64_t deadline)
 	drop_fds(&p);
 	r->reading = 0;
 	return err;
+}
+
+/* What is there, under the lock. */
+static void read_some(struct rpc *r)
+{
+	for (unsigned int n = 0; n < RPC_READ_MAX; n++)
+		if (r->dead || r->reading || read_one(r, 0) < 0)
+			return;
+}
+
+/* Packs and sends, under the lock. -EAGAIN: the socket is full. */
+static int send_request(struct rpc *r, enum proto_op op, uint64_t id, const ProtobufCMessage *m)
+{
+	struct frame_header h = { .magic = FRAME_MAGIC, .op = (uint16_t)op, .id = id };
+	long n = codec_pack(r->packet_out, &h, m);
+	int err = n < 0 ? (int)n : frame_send(r->sock, r->packet_out, (size_t)n, NULL, 0);
+
+	if (!err)
+		r->requests++;
+	return err;
+}
+
+/* The daemon has hung up: what it said before that tells why. Under the lock. */
+static void hear_out(struct rpc *r)
+{
+	read_some(r);
+	die(r, -ECONNRESET, "the daemon closed it");
+}
+
+/* One try of rpc_start, under the lock. -EAGAIN: the socket is full. */
+static int try_start(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request)
+{
+	int err = r->dead ? -ENOTCONN : send_request(r, call->op, call->id, request);
+
+	if (err == -EPIPE || err == -ECONNRESET) {
+		hear_out(r);
+		return -ENOTCONN;
+	}
+	if (!err)
+		list_add_tail(&r->calls, &call->link);
+	return err;
+}
+
+static void init_cond(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+int rpc_start(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request,
+	      uint64_t deadline)
+{
+	int err;
+
+	call->done = 0;
+	call->waits = 0;
+	call->n_fds = 0;
+	call->text[0] = '\0';
+	init_cond(&call->cond);
+	for (;;) {
+		pthread_mutex_lock(&r->lock);
+		call->id = ++r->next_id;
+		err = try_start(r, call, request);
+		pthread_mutex_unlock(&r->lock);
+		if (err != -EAGAIN)
+			break;
+		err = sock_wait(r->sock, POLLOUT, deadline);
+		if (err < 0)
+			break;
+	}
+	if (err < 0)
+		pthread_cond_destroy(&call->cond);
+	return err;
+}
+
+void rpc_post(struct rpc *r, enum proto_op op, const ProtobufCMessage *request)
+{
+	pthread_mutex_lock(&r->lock);
+	if (!r->dead)
+		(void)send_request(r, op, ++r->next_id, request);
+	pthread_mutex_unlock(&r->lock);
 }
 
 /* Under the lock: one of those that wait for another thread to read must do it now. */
@@ -442,14 +506,6 @@ int rpc_call(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *reque
 	int err = rpc_start(r, call, request, deadline);
 
 	return err < 0 ? err : rpc_wait(r, call, deadline);
-}
-
-/* What is there, under the lock. */
-static void read_some(struct rpc *r)
-{
-	for (unsigned int n = 0; n < RPC_READ_MAX; n++)
-		if (r->dead || r->reading || read_one(r, 0) < 0)
-			return;
 }
 
 void rpc_read(struct rpc *r)

@@ -95,7 +95,10 @@ void rpc_post(struct rpc *r, enum proto_op op, const ProtobufCMessage *request);
  */
 void rpc_read(struct rpc *r);
 
-/* 0, or why it is dead: -errno, and in words. */
+/*
+ * 0, or why it is dead: -errno, and in words, which stay as long as the reference. -ECONNRESET: the
+ * daemon hung up without a word.
+ */
 int rpc_status(struct rpc *r, const char **ret_why);
 
 /* Makes it dead. why is a constant. Harmless when it is. */

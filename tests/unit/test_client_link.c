@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -231,6 +232,69 @@ static void test_refused_session(void **state)
 	check_error("cannot start a session with kvpoold at %s: there are too many; close some",
 		    fake.socket);
 	fake_set_script(&fake, NULL, NULL);
+}
+
+static enum fake_answer refuse_connection(struct fake_request *rq, void *arg)
+{
+	struct frame_header h = { .magic = FRAME_MAGIC, .flags = FRAME_REPLY | FRAME_ERROR };
+	Kvpool__Error e = KVPOOL__ERROR__INIT;
+
+	e.code = fake_number(arg);
+	e.text = (char *)"user 5 may not use this socket";
+	fake_send(rq, &h, &e.base, NULL, 0);
+	return FAKE_HANG_UP;
+}
+
+/* The daemon says why before it knows what is asked. */
+static void test_refused_connection(void **state)
+{
+	static const int errors[] = { [ERROR_DENIED] = -EACCES, [ERROR_LIMIT] = -ENOSPC };
+
+	fake_stop(&fake);
+	fake_again(&fake);
+	for (unsigned int code = ERROR_DENIED; code <= ERROR_LIMIT; code++) {
+		fake_script_number(&fake, refuse_connection, code);
+		assert_int_equal(kvpool_reconnect(pool), errors[code]);
+		check_error("cannot start a session with kvpoold at %s: user 5 may not use this "
+			    "socket",
+			    fake.socket);
+	}
+	fake_set_script(&fake, NULL, NULL);
+}
+
+/* Takes the descriptors away that the answer would need, in the same process. */
+static enum fake_answer leave_no_descriptors(struct fake_request *rq, void *arg)
+{
+	const struct rlimit *old = arg;
+	struct rlimit few = { 4, old->rlim_max }; /* these four are open */
+	struct frame_header h = {
+		.magic = FRAME_MAGIC, .op = OP_HELLO, .flags = FRAME_REPLY, .id = rq->head.id,
+	};
+	Kvpool__HelloReply r = KVPOOL__HELLO_REPLY__INIT;
+	const struct fake_memory *m = &rq->fake->m;
+
+	assert(setrlimit(RLIMIT_NOFILE, &few) == 0);
+	fake_send(rq, &h, &r.base, (int[]){ m->control_ro, m->pool_fd, m->pool_fd }, 3);
+	return FAKE_SILENCE;
+}
+
+static void test_no_descriptors_left(void **state)
+{
+	struct rlimit old;
+	int err;
+
+	fake_stop(&fake);
+	fake_again(&fake);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	fake_set_script(&fake, leave_no_descriptors, &old);
+	err = kvpool_reconnect(pool);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(err, -EMFILE);
+	check_error("cannot start a session with kvpoold at %s: this process has too many files "
+		    "open for what the daemon sends; close some, or raise the limit with ulimit -n",
+		    fake.socket);
+	fake_set_script(&fake, NULL, NULL);
+	assert_int_equal(kvpool_reconnect(pool), 0);
 }
 
 static void test_silence(void **state)
@@ -589,6 +653,8 @@ int main(void)
 		TEST(test_stopping),
 		TEST(test_hang_up_while_connecting),
 		TEST(test_refused_session),
+		TEST(test_refused_connection),
+		TEST(test_no_descriptors_left),
 		TEST(test_silence),
 		TEST(test_refused_namespace),
 		TEST(test_late_namespace_is_registered),

@@ -456,7 +456,7 @@ static void test_descriptors_that_do_not_fit(void **state)
 	assert(setrlimit(RLIMIT_NOFILE, &few) == 0);
 	assert_int_equal(hello(&call), -ENOTCONN);
 	assert(setrlimit(RLIMIT_NOFILE, &old) == 0);
-	check_dead(-EPROTO);
+	check_dead(-EMFILE);
 	assert_int_equal(count_fds(), before);
 }
 
@@ -490,6 +490,60 @@ static void test_read_without_waiting(void **state)
 	peer = -1;
 	rpc_read(rpc);
 	check_dead(-ECONNRESET);
+}
+
+static void send_farewell(void)
+{
+	Kvpool__Error e = KVPOOL__ERROR__INIT;
+
+	e.code = ERROR_LIMIT;
+	e.text = (char *)"there are too many; end some";
+	send_fds((struct frame_header){ .flags = FRAME_REPLY | FRAME_ERROR }, &e.base, NULL, 0);
+}
+
+static void check_farewell(void)
+{
+	const char *why;
+
+	assert_int_equal(rpc_status(rpc, &why), -ENOSPC);
+	assert_string_equal(why, "there are too many; end some");
+	check_dead(-ENOSPC);
+}
+
+static void *read_and_refuse(void *arg)
+{
+	uint8_t packet[FRAME_MAX];
+	struct pollfd p = { .fd = peer, .events = POLLIN };
+	unsigned int n_fds;
+
+	assert(poll(&p, 1, -1) == 1);
+	if (arg)
+		assert(frame_recv(peer, packet, NULL, 0, &n_fds) > 0);
+	send_farewell();
+	/* With a request unread the kernel tells the other side of a reset first. */
+	close(peer);
+	return NULL;
+}
+
+/* An error that answers no request is why the connection ends, whenever it does. */
+static void test_farewell(void **state)
+{
+	pthread_t t;
+	uint64_t v;
+
+	send_farewell();
+	close(peer);
+	assert_int_equal(ping(LATE, &v), -ENOTCONN);
+	check_farewell();
+	for (uintptr_t reads = 0; reads < 2; reads++) {
+		rpc_unref(rpc);
+		setup(NULL);
+		assert(pthread_create(&t, NULL, read_and_refuse, (void *)reads) == 0);
+		assert_int_equal(ping(LATE, &v), -ENOTCONN);
+		pthread_join(t, NULL);
+		check_farewell();
+	}
+	peer = -1;
 }
 
 /* A daemon that says more than anybody reads keeps no caller for longer than its share. */
@@ -659,6 +713,7 @@ int main(void)
 		TEST(test_descriptors_that_do_not_fit),
 		TEST(test_full_socket),
 		TEST(test_read_without_waiting),
+		TEST(test_farewell),
 		TEST(test_read_of_a_flood),
 		TEST(test_threads),
 		TEST(test_reader_times_out),
