@@ -5,7 +5,7 @@
 
 #define WORDS_TARGET __attribute__((target("sse4.2,pclmul,avx2,avx512f,avx512vl,vpclmulqdq")))
 #define FOLD_WIDTH   64
-#define FOLD_AHEAD   768
+#define FOLD_AHEAD   640
 
 /* x^2111 and x^2047, x^575 and x^511 (mod P). */
 #define FOLD_BY_FOUR 0xe9a5d8be, 0x1426a815

@@ -7,12 +7,12 @@
  *	copy_bench [ROUNDS]		the cases of kvpool-bench
  *	copy_bench threshold [ROUNDS]	ordinary against non-temporal stores by size of the batch
  *
- * All candidates of a case take turns in each round; best and median round of each are printed.
- * The ratios are to the faster of memcpy and the plain non-temporal copies, measured in the same
- * rounds. Where memory is to be cold the median says more: now and then a part of the region is
- * still in a cache. Where both sides are to be hot, a candidate is measured the second time in a
- * row that it runs, or else it would pay for what the one before it left in the caches, and that
- * depends on its kind of stores.
+ * All candidates of a case take turns in each round, in any order; best and median round of each
+ * are printed. The ratios are to the faster of memcpy and the plain non-temporal copies, measured
+ * in the same rounds. Where memory is to be cold the median says more: now and then a part of the
+ * region is still in a cache. Where both sides are to be hot, a candidate is measured the second
+ * time in a row that it runs, or else it would pay for what the one before it left in the caches,
+ * and that depends on its kind of stores.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -112,6 +112,17 @@ static void lay_out(const struct bench_case *b, uint64_t turn, struct copy_run *
 		};
 }
 
+/* Another order in each round: who comes after memcpy pays for the dirty lines that it left. */
+static void shuffle(unsigned int *order, unsigned int count)
+{
+	for (unsigned int i = count; i > 1; i--) {
+		unsigned int k = (unsigned int)random() % i, last = order[i - 1];
+
+		order[i - 1] = order[k];
+		order[k] = last;
+	}
+}
+
 static int compare_ns(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -123,17 +134,24 @@ static void run_rounds(const struct bench_case *b, unsigned int rounds, struct c
 		       unsigned int count)
 {
 	static uint64_t samples[CANDIDATES][ROUNDS_MAX];
+	unsigned int order[CANDIDATES];
 	struct copy_run runs[BLOCKS];
 	uint64_t turn = 1; /* place 0 is still hot from the case before */
 
 	rounds = MIN(rounds, ROUNDS_MAX);
-	for (unsigned int r = 0; r < rounds; r++)
-		for (unsigned int i = 0; i < count; i++) {
+	for (unsigned int i = 0; i < count; i++)
+		order[i] = i;
+	for (unsigned int r = 0; r < rounds; r++) {
+		shuffle(order, count);
+		for (unsigned int k = 0; k < count; k++) {
+			struct candidate *turning = &c[order[k]];
+
 			lay_out(b, turn++, runs);
 			if (b->src_hot && b->dst_hot)
-				time_one(&c[i], runs, b->blocks);
-			samples[i][r] = time_one(&c[i], runs, b->blocks);
+				time_one(turning, runs, b->blocks);
+			samples[order[k]][r] = time_one(turning, runs, b->blocks);
 		}
+	}
 	for (unsigned int i = 0; i < count; i++) {
 		qsort(samples[i], rounds, sizeof(uint64_t), compare_ns);
 		c[i].best = samples[i][0];
