@@ -208,7 +208,8 @@ int kvpool_ns_open(struct kvpool *pool, const struct kvpool_ns_desc *desc, struc
 
 /**
  * Frees the handle, not the blocks. NULL is ignored. Returns NULL. Leases and writes of it stay
- * valid.
+ * valid; the daemon learns that it is closed once they are freed too, or acquired for another one,
+ * and a call after that which is not part of a lookup is made.
  */
 struct kvpool_ns *kvpool_ns_close(struct kvpool_ns *ns);
 

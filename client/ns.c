@@ -22,6 +22,38 @@ void ns_put(struct kvpool_ns *ns)
 	while (!cas_acq_rel(&p->dead_ns, &first, ns));
 }
 
+/* Another one of the same descriptor, alive or dead; NULL. */
+static struct kvpool_ns *find_twin(const struct kvpool *p, const struct kvpool_ns *ns)
+{
+	struct kvpool_ns *twin;
+
+	list_for_each(twin, &p->namespaces, link)
+		if (!memcmp(&twin->seed, &ns->seed, sizeof(ns->seed)))
+			return twin;
+	return NULL;
+}
+
+/*
+ * Lets the daemon forget one that was taken off the list, if the connection that it was opened on
+ * still stands. The daemon counts a namespace once for a session, however often it was opened: so
+ * the last one of a descriptor closes it, and whoever is left knows what there is to close.
+ */
+static void tell_closed(struct kvpool *p, const struct kvpool_ns *ns)
+{
+	uint64_t number = load_relaxed(&ns->number);
+	Kvpool__NsClose m = KVPOOL__NS_CLOSE__INIT;
+	struct kvpool_ns *twin;
+
+	if (!p->rpc || number >> 32 != p->current->serial || (uint32_t)number == NS_NONE)
+		return;
+	twin = find_twin(p, ns);
+	m.ns = (uint32_t)number;
+	if (twin)
+		store_relaxed(&twin->number, number);
+	else
+		rpc_post(p->rpc, OP_NS_CLOSE, &m.base);
+}
+
 void ns_bury(struct kvpool *p)
 {
 	struct kvpool_ns *ns = xchg_acq_rel(&p->dead_ns, NULL), *next;
@@ -29,6 +61,7 @@ void ns_bury(struct kvpool *p)
 	for (; ns; ns = next) {
 		next = ns->next_dead;
 		list_del(&ns->link);
+		tell_closed(p, ns);
 		free(ns);
 	}
 }

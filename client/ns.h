@@ -63,7 +63,10 @@ static inline void ns_ref(struct kvpool_ns *ns)
 /* Part of the hit path. NULL is ignored. */
 void ns_put(struct kvpool_ns *ns);
 
-/* Frees the dead ones. With the handle's lock, or when nobody else uses the handle. */
+/*
+ * Frees the dead ones, and tells the daemon. With the handle's lock, or when nobody else uses the
+ * handle.
+ */
 void ns_bury(struct kvpool *p);
 
 /*

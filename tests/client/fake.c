@@ -18,8 +18,6 @@
 #include "shm/word.h"
 #include "tests/client/fake.h"
 
-#define NS_NUMBER 3u
-
 static void memory_make(struct fake_memory *m)
 {
 	static uint64_t domain = 1;
@@ -65,7 +63,7 @@ static uint32_t memory_reserve(struct fake_memory *m, const struct block_key *ke
 			       uint64_t writer)
 {
 	struct desc_identity id = {
-		.key = *key, .parent = parent, .ns = NS_NUMBER, .writer = writer
+		.key = *key, .parent = parent, .ns = FAKE_NS, .writer = writer
 	};
 
 	assert(m->next < FAKE_BLOCKS);
@@ -214,7 +212,7 @@ static void answer_ns_open(struct fake_request *rq)
 {
 	Kvpool__NsOpenReply r = KVPOOL__NS_OPEN_REPLY__INIT;
 
-	r.ns = NS_NUMBER;
+	r.ns = FAKE_NS;
 	fake_reply(rq, &r.base);
 }
 
@@ -344,6 +342,13 @@ static void answer_ping(struct fake_request *rq)
 	fake_reply(rq, &r.base);
 }
 
+static void answer_ns_close(struct fake_request *rq)
+{
+	Kvpool__NsCloseReply r = KVPOOL__NS_CLOSE_REPLY__INIT;
+
+	fake_reply(rq, &r.base);
+}
+
 static void answer_report(struct fake_request *rq)
 {
 	Kvpool__ReportReply r = KVPOOL__REPORT_REPLY__INIT;
@@ -362,6 +367,7 @@ void fake_usual(struct fake_request *rq)
 		[OP_WAIT] = answer_wait,
 		[OP_REPORT] = answer_report,
 		[OP_PING] = answer_ping,
+		[OP_NS_CLOSE] = answer_ns_close,
 	};
 
 	assert(rq->message && rq->head.op != OP_LOCATE && rq->head.op != OP_TOUCH);

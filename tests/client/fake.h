@@ -23,6 +23,7 @@
 #define FAKE_BLOCK_TOKENS 16u
 #define FAKE_POOL_BYTES   ((uint64_t)FAKE_BLOCKS * FAKE_BLOCK_BYTES)
 #define FAKE_CONNS        16u
+#define FAKE_NS           3u /* the number of every namespace */
 
 struct fake;
 

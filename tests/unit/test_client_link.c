@@ -409,6 +409,84 @@ static void test_namespace_without_daemon(void **state)
 	fake_again(&fake);
 }
 
+/* What came before it was answered, so that nothing is still on its way to the daemon. */
+static unsigned int closes_seen(void)
+{
+	assert_int_equal(kvpool_ping(pool), 0);
+	return fake_seen(&fake, OP_NS_CLOSE);
+}
+
+static enum fake_answer check_close(struct fake_request *rq, void *arg)
+{
+	const Kvpool__NsClose *m = (const Kvpool__NsClose *)rq->message;
+
+	assert(rq->head.op != OP_NS_CLOSE || m->ns == fake_number(arg));
+	return FAKE_USUAL;
+}
+
+static void test_close_is_told(void **state)
+{
+	struct kvpool_ns *other = fake_ns(pool, "other"), *refused;
+
+	fake_script_number(&fake, check_close, FAKE_NS);
+	kvpool_ns_close(other);
+	assert_int_equal(closes_seen(), 1);
+	/* There is nothing to close of these. */
+	fake_script_number(&fake, refuse, OP_NS_OPEN);
+	refused = fake_ns(pool, "refused");
+	kvpool_ns_close(refused);
+	assert_int_equal(closes_seen(), 1);
+	fake_set_script(&fake, NULL, NULL);
+	other = fake_ns(pool, "other");
+	fake_stop(&fake);
+	assert_int_equal(kvpool_ping(pool), -ECONNREFUSED);
+	kvpool_ns_close(other);
+	fake_again(&fake);
+	assert_int_equal(kvpool_reconnect(pool), 0);
+	assert_int_equal(closes_seen(), 1);
+}
+
+/* A lease keeps its namespace, and letting go of it inside a lookup sends nothing. */
+static void test_close_is_told_after_leases(void **state)
+{
+	struct kvpool_ns *other = fake_ns(pool, "other");
+	uint64_t requests;
+
+	assert_int_equal(kvpool_acquire(other, lease, tokens, BLOCKS * BT, 0), 0);
+	kvpool_ns_close(other);
+	kvpool_release(lease);
+	assert_int_equal(closes_seen(), 0);
+	requests = rpc_requests(pool->rpc);
+	assert_int_equal(acquire(), 0);
+	assert_int_equal(rpc_requests(pool->rpc), requests);
+	assert_int_equal(closes_seen(), 1);
+}
+
+/* The daemon counts a descriptor once for a session: the last one closes it. */
+static void test_close_of_one_of_two(void **state)
+{
+	struct kvpool_ns *first = fake_ns(pool, "other"), *second = fake_ns(pool, "other"), *third;
+
+	kvpool_ns_close(first);
+	assert_int_equal(closes_seen(), 0);
+	kvpool_ns_close(second);
+	assert_int_equal(closes_seen(), 1);
+	/* Also when the daemon answered about the first one only. */
+	first = fake_ns(pool, "other");
+	fake_script_number(&fake, refuse, OP_NS_OPEN);
+	second = fake_ns(pool, "other");
+	third = fake_ns(pool, "third");
+	fake_set_script(&fake, NULL, NULL);
+	kvpool_ns_close(first);
+	kvpool_ns_close(third);
+	assert_int_equal(closes_seen(), 1);
+	assert_int_equal(kvpool_acquire(second, lease, tokens, BLOCKS * BT, 0), 0);
+	assert_int_equal(kvpool_lease_reason(lease), KVPOOL_NOT_CACHED);
+	assert_int_equal(acquire(), 0);
+	kvpool_ns_close(second);
+	assert_int_equal(closes_seen(), 2);
+}
+
 static enum fake_answer name_difference(struct fake_request *rq, void *arg)
 {
 	Kvpool__NsOpenReply r = KVPOOL__NS_OPEN_REPLY__INIT;
@@ -660,6 +738,9 @@ int main(void)
 		TEST(test_late_namespace_is_registered),
 		TEST(test_late_namespace_finds_it_lost),
 		TEST(test_namespace_without_daemon),
+		TEST(test_close_is_told),
+		TEST(test_close_is_told_after_leases),
+		TEST(test_close_of_one_of_two),
 		TEST(test_difference),
 		TEST(test_odd_hellos),
 		TEST(test_few_hazards),
