@@ -25,7 +25,7 @@ void keymap_fini(struct keymap *m)
 }
 
 /* All of the key counts: its words are the client's choice. */
-static uint32_t hash(const struct keymap *m, const struct block_key *key)
+uint32_t keymap_hash(const struct keymap *m, const struct block_key *key)
 {
 	uint64_t h = m->salt;
 
@@ -44,7 +44,7 @@ static int key_is(const struct keymap *m, uint32_t d, const struct block_key *ke
 
 uint32_t keymap_find(const struct keymap *m, const struct block_key *key)
 {
-	uint32_t h = hash(m, key);
+	uint32_t h = keymap_hash(m, key);
 
 	for (uint64_t at = h & m->mask; m->entry[at]; at = (at + 1) & m->mask) {
 		uint64_t e = m->entry[at];
@@ -57,13 +57,13 @@ uint32_t keymap_find(const struct keymap *m, const struct block_key *key)
 
 void keymap_prefetch(const struct keymap *m, const struct block_key *key)
 {
-	__builtin_prefetch(&m->entry[hash(m, key) & m->mask]);
+	__builtin_prefetch(&m->entry[keymap_hash(m, key) & m->mask]);
 }
 
 void keymap_add(struct keymap *m, uint32_t d)
 {
 	struct block_key key = desc_key(m->control, d);
-	uint32_t h = hash(m, &key);
+	uint32_t h = keymap_hash(m, &key);
 	uint64_t at = h & m->mask;
 
 	while (m->entry[at])
@@ -88,7 +88,7 @@ static void close_gap(struct keymap *m, uint64_t gap)
 void keymap_remove(struct keymap *m, uint32_t d)
 {
 	struct block_key key = desc_key(m->control, d);
-	uint64_t at = hash(m, &key) & m->mask;
+	uint64_t at = keymap_hash(m, &key) & m->mask;
 
 	while (entry_desc(m->entry[at]) != d)
 		at = (at + 1) & m->mask;

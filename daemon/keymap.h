@@ -26,6 +26,9 @@ int keymap_init(struct keymap *m, uint32_t max_blocks, const struct control *con
 		uint64_t salt);
 void keymap_fini(struct keymap *m);
 
+/* The same for equal keys only, as far as a client can tell. */
+uint32_t keymap_hash(const struct keymap *m, const struct block_key *key);
+
 /* The descriptor under key, or DESC_NONE. */
 uint32_t keymap_find(const struct keymap *m, const struct block_key *key);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <string.h>
 
+#include "base/compiler.h"
 #include "daemon/model.h"
 #include "daemon/reserve.h"
 #include "daemon/room.h"
@@ -8,6 +10,9 @@
 
 /* How far ahead of the key at hand its places are loaded. */
 #define AHEAD 8u
+
+/* Room is made for so many keys at a time, all that come in one request. */
+#define PART 1024u
 
 /* A run on its way through pool_reserve. */
 struct run {
@@ -22,6 +27,7 @@ struct run {
 	uint8_t *verdicts;
 	struct pool_grant *grants;
 	uint32_t granted;
+	uint32_t roomy;             /* room was made for the keys before this one */
 };
 
 static void say(struct pool *p, struct run *r, uint32_t i, enum proto_verdict v)
@@ -101,14 +107,60 @@ static enum proto_verdict try_grant(struct pool *p, struct run *r, uint32_t i)
 	return VERDICT_GRANTED;
 }
 
+/* Keys of a run that were met, by their hashes; half full at most. */
+struct keyset {
+	uint16_t at[2 * PART]; /* place in the run + 1, 0: none */
+};
+
+/* Returns 0 when an equal key is in it. */
+static int keyset_add(struct keyset *s, const struct pool *p, const struct block_key *keys,
+		      uint32_t i)
+{
+	uint32_t at = keymap_hash(&p->keymap, &keys[i]) % ARRAY_SIZE(s->at);
+
+	for (; s->at[at]; at = (at + 1) % ARRAY_SIZE(s->at))
+		if (!memcmp(&keys[s->at[at] - 1], &keys[i], sizeof(*keys)))
+			return 0;
+	s->at[at] = (uint16_t)(i + 1);
+	return 1;
+}
+
+/* How many of n keys can be granted: those that are absent, up to one that is not to be had. */
+static uint32_t count_absent(const struct pool *p, const struct run *r, const struct block_key *keys,
+			     uint32_t n)
+{
+	struct keyset met = { { 0 } };
+	uint32_t absent = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t d = keymap_find(&p->keymap, &keys[i]);
+
+		if (i + AHEAD < n)
+			keymap_prefetch(&p->keymap, &keys[i + AHEAD]);
+		if (d == DESC_NONE) {
+			if (!keyset_add(&met, p, keys, i))
+				break;
+			absent++;
+		} else if (block_namespace(p, d) != r->ns || block_state(p, d) != DESC_COMMITTED) {
+			break;
+		}
+	}
+	return absent;
+}
+
 /*
- * Room for the keys from i on, none of which is there. What the run hangs below must not go to make
+ * Room for the keys from i on, the first of which is not there; for no more than can be granted,
+ * since a run of one key over and over must not cost others their blocks. What the run hangs below must not go to make
  * it: the tip is held, and what is above it is no leaf then.
  */
 static void make_room(struct pool *p, struct run *r, uint32_t i)
 {
-	uint32_t want = MIN(r->n - i, owner_allowance(p, r->owner));
+	uint32_t part = MIN(r->n - i, PART), want = MIN(part, owner_allowance(p, r->owner));
 
+	r->roomy = i + part;
+	if (want <= r->ns->extents.n_free && want <= pool_free_blocks(p))
+		return;
+	want = MIN(want, count_absent(p, r, &r->keys[i], part));
 	p->held = r->tip;
 	if (r->tip != DESC_NONE)
 		lru_remove(&r->ns->lru, r->tip);
@@ -119,8 +171,6 @@ static void make_room(struct pool *p, struct run *r, uint32_t i)
 
 static void run_keys(struct pool *p, struct run *r)
 {
-	int made = 0;
-
 	for (uint32_t i = 0; i < r->n; i++) {
 		enum proto_verdict v;
 
@@ -128,7 +178,7 @@ static void run_keys(struct pool *p, struct run *r)
 			pool_prefetch_key(p, &r->keys[i + AHEAD]);
 		v = look(p, r, i);
 		if (v == VERDICT_NONE) {
-			if (!made++)
+			if (i >= r->roomy)
 				make_room(p, r, i);
 			v = try_grant(p, r, i);
 		}

@@ -61,6 +61,30 @@ static void what_was_used_longest_ago_goes(void **state)
 	assert_int_equal(fixture_stats(&f).evicted, 96);
 }
 
+/* What can't be granted evicts nobody: a run of one key, and what is behind a key that is taken. */
+static void no_room_is_made_for_what_is_not_granted(void **state)
+{
+	struct block_key run[1000];
+
+	fill(16, 64);
+	fixture_keys(100, 1000, run);
+	for (uint32_t i = 1; i < 1000; i++)
+		run[i] = run[0];
+	assert_int_equal(fixture_reserve(&f, &b, ns, NULL, run, 1000), 1);
+	assert_int_equal(f.verdict[1], VERDICT_BUSY);
+	/* With what a reservation makes beforehand for the next one. */
+	assert_int_equal(fixture_stats(&f).evicted, 1 + 32);
+	fixture_keys(101, 1000, run);
+	run[40] = run[20];
+	assert_int_equal(fixture_reserve(&f, &b, ns, NULL, run, 1000), 40);
+	assert_int_equal(fixture_stats(&f).evicted, 33 + 8 + 32);
+	/* One that another writes ends the run as well. */
+	fixture_keys(102, 1000, run);
+	assert_int_equal(fixture_reserve(&f, &a, ns, NULL, &run[30], 1), 1);
+	assert_int_equal(fixture_reserve(&f, &b, ns, NULL, run, 1000), 30);
+	assert_int_equal(fixture_stats(&f).evicted, 33 + 8 + 32);
+}
+
 static void a_touch_is_a_use_of_the_prefix(void **state)
 {
 	fill(16, 64);
@@ -292,6 +316,7 @@ int main(void)
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_used_longest_ago_goes),
+		TEST(no_room_is_made_for_what_is_not_granted),
 		TEST(a_touch_is_a_use_of_the_prefix),
 		TEST(a_present_run_is_a_use),
 		TEST(touches_are_not_trusted),
