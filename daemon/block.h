@@ -22,7 +22,8 @@ struct block {
 	uint32_t child;       /* first of those below it, or DESC_NONE */
 	uint32_t next, prev;  /* below the same parent; DESC_NONE at the ends */
 	uint32_t after, before; /* in a chain: its owner's, or of free numbers (after only) */
-	uint32_t bucket;      /* RESERVED: where its index place is promised */
+	/* RESERVED: where its index place is promised; DOOMED: the number of the flush, 0: of none */
+	uint32_t bucket;
 };
 
 /* A free number, loose and without children; DESC_NONE when there is none. */

@@ -26,6 +26,7 @@
 struct gathered {
 	uint32_t n, room;
 	uint32_t voided;
+	uint32_t flush; /* its number */
 };
 
 static int gather_one(struct pool *p, uint32_t d, void *arg)
@@ -45,6 +46,7 @@ static int gather_one(struct pool *p, uint32_t d, void *arg)
 	lru_remove(&block_namespace(p, d)->lru, d);
 	owner_uncached(p, d);
 	block_count(p, d, DESC_COMMITTED, DESC_DOOMED);
+	p->block[d].bucket = g->flush;
 	p->doomed[p->n_doomed + g->n++] = d;
 	return g->n == g->room;
 }
@@ -59,6 +61,8 @@ static void release(struct pool *p, uint32_t d)
 	struct extent *e = block_extent(p, d);
 	uint32_t first = e->first, count = e->count;
 
+	if (p->block[d].bucket && p->block[d].bucket == ns->flush)
+		ns->flush_kept--;
 	block_unhang(p, d);
 	block_left(p, d);
 	block_release(p, d, DESC_DOOMED, 0);
@@ -124,17 +128,19 @@ static void doom(struct pool *p, const struct gathered *g, uint64_t now)
 /* One step of a flush. Returns 1 when there is more. */
 static int flush_step(struct pool *p, struct namespace *ns, uint64_t now, struct pool_flushed *f)
 {
-	struct gathered g = { .room = p->flush_step };
-	uint64_t before = ns->n[DESC_DOOMED], freed;
+	struct gathered g = { .room = p->flush_step, .flush = ns->flush };
+	uint64_t before = ns->flush_kept, freed;
 
 	while (ns->flush_roots != DESC_NONE)
 		if (block_prune(p, ns->flush_roots, gather_one, &g))
 			break;
+	ns->flush_kept += g.n;
 	doom(p, &g, now);
-	freed = before + g.n - ns->n[DESC_DOOMED];
+	/* Blocks that were doomed before it are none of its. */
+	freed = before + g.n - ns->flush_kept;
 	f->freed_blocks += freed;
 	f->freed_bytes += freed * ns->stride;
-	f->kept_blocks = ns->n[DESC_DOOMED];
+	f->kept_blocks = ns->flush_kept;
 	f->voided_blocks += g.voided;
 	ns->flushing = ns->flush_roots != DESC_NONE;
 	return ns->flushing;
@@ -163,6 +169,10 @@ int pool_flush(struct pool *p, uint32_t ns, int dry_run, uint64_t now, struct po
 	/* What is there now; what comes later is no part of it. */
 	if (!x->flushing) {
 		x->flushing = 1;
+		if (!++p->flushes)
+			p->flushes = 1;
+		x->flush = p->flushes;
+		x->flush_kept = 0;
 		x->flush_roots = x->roots;
 		x->roots = DESC_NONE;
 	}

@@ -66,6 +66,7 @@ struct pool {
 	uint32_t *batch;              /* max_blocks: blocks on their way out */
 	uint32_t *doomed;             /* max_blocks: DOOMED blocks, each before its parent */
 	uint32_t n_doomed;
+	uint32_t flushes;             /* the number of the last flush; never 0 */
 	uint64_t doom_again;          /* when to look at them again */
 	struct verify_pin verify[POOL_VERIFY_MAX];
 	uint32_t n_verify;

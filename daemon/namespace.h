@@ -22,6 +22,8 @@ struct namespace {
 	uint32_t roots;        /* first blocks of its chains */
 	uint32_t flush_roots;  /* those that a flush has not come to yet */
 	int flushing;          /* a flush is under way */
+	uint32_t flush;        /* the number of the last one */
+	uint64_t flush_kept;   /* blocks that it doomed and that are still there */
 	uint64_t n[DESC_STATE_MAX + 1]; /* blocks by state, but FREE and EVICTING */
 
 	uint64_t lookups, asked_tokens, hit_tokens;

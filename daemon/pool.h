@@ -229,7 +229,7 @@ void pool_touch(struct pool *p, uint32_t ns, uint32_t desc, uint32_t asked, uint
 
 /*
  * kept: pinned, or above a pinned one: unlisted, and freed when the pins are gone; as of the last
- * call, the others are sums.
+ * call, the others are sums. All are of blocks that this flush found listed.
  */
 struct pool_flushed {
 	uint64_t freed_blocks, freed_bytes, kept_blocks, voided_blocks;

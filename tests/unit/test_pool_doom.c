@@ -124,6 +124,27 @@ static void pinned_blocks_are_unlisted_and_freed_later(void **state)
 	assert_int_equal(fixture_cached(&f, ns, 1, 20), 20);
 }
 
+/* What an earlier flush unlisted, and somebody still reads, is none of the next one's. */
+static void a_flush_counts_only_what_it_met(void **state)
+{
+	fixture_chain(&f, &a, ns, 1, 20);
+	fixture_pin(&f, 0, 3, block_of(1, 9));
+	pool_flush(f.p, ns, 0, f.now, &flushed);
+	expect_flushed(10, 10, 0);
+	for (int dry_run = 1; dry_run >= 0; dry_run--) {
+		flushed = (struct pool_flushed){ .freed_blocks = 0 };
+		pool_flush(f.p, ns, dry_run, f.now, &flushed);
+		expect_flushed(0, 0, 0);
+	}
+	/* Nor is it when it goes in that moment. */
+	fixture_chain(&f, &a, ns, 1, 5);
+	fixture_pin(&f, 0, 4, block_of(1, 1));
+	fixture_unpin(&f, 0, 3);
+	pool_flush(f.p, ns, 0, f.now, &flushed);
+	expect_flushed(3, 2, 0);
+	assert_int_equal(fixture_stats(&f).doomed_bytes, 2 * 4096);
+}
+
 static void reservations_are_voided(void **state)
 {
 	struct pool_grant g;
@@ -416,6 +437,7 @@ int main(void)
 		TEST(no_such_namespace),
 		TEST(a_dry_run_only_counts),
 		TEST(pinned_blocks_are_unlisted_and_freed_later),
+		TEST(a_flush_counts_only_what_it_met),
 		TEST(reservations_are_voided),
 		LARGE(a_large_flush_goes_in_steps),
 		LARGE(the_tick_goes_on_with_a_flush),
