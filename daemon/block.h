@@ -22,7 +22,7 @@ struct block {
 	uint32_t child;       /* first of those below it, or DESC_NONE */
 	uint32_t next, prev;  /* below the same parent; DESC_NONE at the ends */
 	uint32_t after, before; /* in a chain: its owner's, or of free numbers (after only) */
-	/* RESERVED: where its index place is promised; DOOMED: the number of the flush, 0: of none */
+	/* RESERVED: where its index place is promised; DOOMED: by which flush, 0 for none */
 	uint32_t bucket;
 };
 

@@ -21,13 +21,13 @@ struct run {
 	const struct block_key *keys;
 	uint32_t n;
 	uint64_t now;
-	uint32_t tip;               /* the block that the next key goes below, or DESC_NONE */
-	enum proto_verdict rest;    /* what every deeper key gets, VERDICT_NONE for no such thing */
+	uint32_t tip;            /* the block that the next key goes below, or DESC_NONE */
+	enum proto_verdict rest; /* what every deeper key gets, VERDICT_NONE for no such thing */
 	enum proto_full full;
 	uint8_t *verdicts;
 	struct pool_grant *grants;
 	uint32_t granted;
-	uint32_t roomy;             /* room was made for the keys before this one */
+	uint32_t roomy; /* room was made for the keys before this one */
 };
 
 static void say(struct pool *p, struct run *r, uint32_t i, enum proto_verdict v)
@@ -126,8 +126,8 @@ static int keyset_add(struct keyset *s, const struct pool *p, const struct block
 }
 
 /* How many of n keys can be granted: those that are absent, up to one that is not to be had. */
-static uint32_t count_absent(const struct pool *p, const struct run *r, const struct block_key *keys,
-			     uint32_t n)
+static uint32_t count_absent(const struct pool *p, const struct run *r,
+			     const struct block_key *keys, uint32_t n)
 {
 	struct keyset met = { { 0 } };
 	uint32_t absent = 0;
@@ -150,8 +150,8 @@ static uint32_t count_absent(const struct pool *p, const struct run *r, const st
 
 /*
  * Room for the keys from i on, the first of which is not there; for no more than can be granted,
- * since a run of one key over and over must not cost others their blocks. What the run hangs below must not go to make
- * it: the tip is held, and what is above it is no leaf then.
+ * since a run of one key over and over must not cost others their blocks. What the run hangs below
+ * must not go to make it: the tip is held, and what is above it is no leaf then.
  */
 static void make_room(struct pool *p, struct run *r, uint32_t i)
 {
