@@ -60,6 +60,8 @@ static void test_options(void **state)
 	assert_int_equal(o.n_args, 1);
 	assert_string_equal(o.args[0], "flush");
 	assert_string_equal(o.namespace, "m");
+	/* It is not the same as none, which means all. */
+	assert_int_equal(parse("flush --namespace= --yes", &o), EXIT_USAGE);
 	assert_true(o.dry_run && o.yes && o.quiet);
 	assert_int_equal(o.timeout_ns, 200 * NSEC_PER_MSEC);
 	assert_int_equal(parse("--timeout 1m30s --timeout 7", &o), EXIT_OK);

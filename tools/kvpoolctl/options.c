@@ -196,6 +196,11 @@ static enum ctl_exit set_option(struct options *o, int letter)
 	case OPT_TIMEOUT:
 		return set_timeout(o, optarg);
 	case OPT_NAMESPACE:
+		/* To the daemon no name means all: a variable that is not set must not. */
+		if (!*optarg)
+			return say_error(EXIT_USAGE,
+					 "--namespace: empty name: give a number, model or "
+					 "fingerprint, or leave the option out to mean all");
 		o->namespace = optarg;
 		break;
 	case OPT_DRY_RUN:
