@@ -81,7 +81,24 @@ static int main_help(void)
 	return EXIT_SUCCESS;
 }
 
-int main(int argc, char **argv)
+/*
+ * A process may be started with 0 to 2 closed. Then the next file that is opened would get that
+ * number, and what is printed would go into it.
+ */
+static int main_open_standard(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static int main_start(int argc, char **argv)
 {
 	const struct options_env env = {
 		.is_root = geteuid() == 0,
@@ -104,4 +121,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "kvpoold: %s\nSee \"kvpoold --help\".\n", why);
 		return EXIT_USAGE;
 	}
+}
+
+int main(int argc, char **argv)
+{
+	return main_open_standard() < 0 ? EXIT_FAILURE : main_start(argc, argv);
 }

@@ -75,6 +75,18 @@ class Start(unittest.TestCase):
         self.assertEqual(d.more, b"")
         return d
 
+    def test_without_standard_streams(self):
+        """Nothing that it prints gets into a file that it opens."""
+        self.start("--log-level", "debug", prefix=("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.connect(self.daemons[0].socket)
+            s.send(b"nonsense")
+            self.assertTrue(s.recv(65536).startswith(b"KVP1"))
+        locks = [name for name in os.listdir(self.folder) if name.endswith(".lock")]
+        self.assertEqual(len(locks), 2)
+        for name in locks:
+            self.assertEqual(os.path.getsize(os.path.join(self.folder, name)), 0, name)
+
     def refused(self, status, *args, **more):
         """A start that must fail with that status; what it said."""
         r = run(*SMALL, *args, **more)
