@@ -61,7 +61,7 @@ static void usage(FILE *to)
 		"Usage: kvpool-bench [OPTIONS] [GROUP|CASE...]\n"
 		"Measures kvpool against limits of this machine, with a private daemon.\n\n"
 		"  --json[=FILE]       kvpool.bench/1 on stdout or in FILE, instead of a table\n"
-		"  --rounds N          rounds of value and limit in turns (default 7, 5 to %u "
+		"  --rounds N          rounds of value and limit in turns (default 21, 5 to %u "
 		"count)\n"
 		"  --descriptors N     other blocks in the pool during lookups (default 1000000)\n"
 		"  --model FILE        GGUF file for the llama cases (default: $MODEL, or what\n"
@@ -157,7 +157,7 @@ static int run_group(const struct bench_group *g, const struct bench_options *op
 
 int main(int argc, char **argv)
 {
-	struct command c = { .opt = { .rounds = 7, .descriptors = 1000000 } };
+	struct command c = { .opt = { .rounds = 21, .descriptors = 1000000 } };
 	int failed = 0;
 
 	parse(&c, argc, argv);
