@@ -14,8 +14,14 @@
 #include "daemon/usage.h"
 #include "proto/codec.h"
 
-#define DOMAIN_CLIENTS     256u /* those that drain included */
-#define DOMAIN_CLIENTS_UID 64u  /* of one user */
+/*
+ * An ended session counts as long as it may still pin something. What it keeps until its region is
+ * gone, memory and descriptors, is bounded apart.
+ */
+#define DOMAIN_CLIENTS      256u
+#define DOMAIN_CLIENTS_UID  64u /* of one user */
+#define DOMAIN_SESSIONS     (4 * DOMAIN_CLIENTS) /* all that drain included */
+#define DOMAIN_SESSIONS_UID (4 * DOMAIN_CLIENTS_UID)
 #define DOMAIN_ADMINS      16u
 
 /* Hazard words of all sessions: what a scan reads, some 1 ms. */

@@ -4,18 +4,48 @@
 
 #include "base/cleanup.h"
 #include "daemon/gate.h"
+#include "daemon/leases.h"
 #include "daemon/log.h"
 #include "proto/kvpool.pb-c.h"
 
-/* Sessions of one user, those that drain included: what they pin is still pinned. */
-static uint32_t gate_count_uid(const struct domain *d, uid_t uid)
+#define GATE_ANYBODY ((uid_t)-1)
+
+static int gate_is_client(const struct session *s, uid_t uid)
+{
+	return s->state != SESSION_ADMIN && (uid == GATE_ANYBODY || s->peer.uid == uid);
+}
+
+static uint32_t gate_count_sessions(const struct domain *d, uid_t uid)
 {
 	const struct session *s;
 	uint32_t n = 0;
 
-	list_for_each(s, &d->sessions, link)
-		n += s->state != SESSION_ADMIN && s->peer.uid == uid;
+	list_for_each(s, &d->sessions, link) n += gate_is_client(s, uid);
 	return n;
+}
+
+/*
+ * Those that are served, and ended ones that pin something: whoever connects again and again must
+ * not be refused for regions that are only waiting to be asked about.
+ */
+static uint32_t gate_count_clients(const struct domain *d, uid_t uid)
+{
+	const struct session *s;
+	uint32_t n = 0;
+
+	list_for_each(s, &d->sessions, link) n +=
+		gate_is_client(s, uid) &&
+		(s->state != SESSION_DRAINING || leases_any(&s->region->map));
+	return n;
+}
+
+/* Whether so many sessions of a user, or of anybody, are too many for one more. */
+static int gate_is_full(const struct domain *d, uid_t uid, uint32_t clients, uint32_t sessions)
+{
+	uint32_t n = gate_count_sessions(d, uid);
+
+	/* Reading everybody's pins takes a while, and mostly it is not needed. */
+	return n >= sessions || (n >= clients && gate_count_clients(d, uid) >= clients);
 }
 
 /* Whom the sockets' modes let through is checked once more, since modes can be changed. */
@@ -48,18 +78,19 @@ enum proto_error gate_check(const struct domain *d, const struct peer *peer, int
 			 census.admins);
 		return ERROR_LIMIT;
 	}
-	if (!admin && census.clients >= DOMAIN_CLIENTS) {
+	if (!admin && gate_is_full(d, GATE_ANYBODY, DOMAIN_CLIENTS, DOMAIN_SESSIONS)) {
 		snprintf(why, GATE_WHY_BYTES,
-			 "kvpoold has %u clients, which is all it takes: end some (kvpoolctl"
-			 " clients lists them)",
-			 census.clients);
+			 "kvpoold has %u clients, %u of them ended ones whose memory somebody still"
+			 " maps, which is all it takes: end some (kvpoolctl clients lists them)",
+			 census.clients, census.draining);
 		return ERROR_LIMIT;
 	}
-	if (!admin && gate_count_uid(d, peer->uid) >= DOMAIN_CLIENTS_UID) {
+	if (!admin && gate_is_full(d, peer->uid, DOMAIN_CLIENTS_UID, DOMAIN_SESSIONS_UID)) {
 		snprintf(why, GATE_WHY_BYTES,
-			 "user %u has %u clients, which is all that one user may have: end some"
-			 " (kvpoolctl clients lists them)",
-			 peer->uid, DOMAIN_CLIENTS_UID);
+			 "user %u has %u clients, ended ones whose memory somebody still maps"
+			 " included, which is all that one user may have: end some (kvpoolctl"
+			 " clients lists them)",
+			 peer->uid, gate_count_sessions(d, peer->uid));
 		return ERROR_LIMIT;
 	}
 	return ERROR_NONE;

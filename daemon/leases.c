@@ -24,6 +24,14 @@ static uint64_t leases_chain(const struct control *c, uint32_t d, struct pinset 
 	return bytes;
 }
 
+int leases_any(const struct session_map *m)
+{
+	for (uint32_t i = 0; i < m->hazard_count; i++)
+		if (load_relaxed(&m->hazard[i]))
+			return 1;
+	return 0;
+}
+
 void leases_count(const struct control *c, const struct session_map *m, struct pinset *scratch,
 		  struct leases *ret)
 {

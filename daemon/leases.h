@@ -7,6 +7,9 @@
 #include "shm/pinset.h"
 #include "shm/session.h"
 
+/* Whether a client pins anything. */
+int leases_any(const struct session_map *m);
+
 struct leases {
 	uint64_t words; /* hazard words in use */
 	uint64_t bytes; /* of the blocks that they name, and of all before those, each once */

@@ -451,6 +451,62 @@ static void mapped_after_the_end(void **state)
 	munmap(base, size);
 }
 
+/* Says hello, maps its region, has a pin there if asked to, and goes; the mapping stays. */
+static void *end_mapped(uint32_t pin)
+{
+	struct raw *r = raw_hello(daemon_under_test.socket, "mapped");
+	struct session_header *h = mmap(NULL, session_size(16, 2048), PROT_READ | PROT_WRITE,
+					MAP_SHARED, r->fds[2], 0);
+
+	assert_ptr_not_equal(h, MAP_FAILED);
+	*(uint64_t *)((char *)h + h->hazard_offset) = pin;
+	raw_close(r);
+	return h;
+}
+
+static void wait_draining(uint32_t n)
+{
+	for (unsigned int i = 0; i < 5000 && status()->draining != n; i++)
+		usleep(1000);
+	assert_int_equal(status()->draining, n);
+}
+
+static void expect_refused(void)
+{
+	struct raw *r = raw_open(daemon_under_test.socket);
+
+	raw_expect_error(r, ERROR_LIMIT, NULL);
+	raw_expect_end(r);
+	raw_close(r);
+}
+
+/*
+ * Ended sessions that are still mapped: those that pin something count as clients, of which a user
+ * may have 64; the others do not, up to 256.
+ */
+static void ended_sessions_in_the_count(void **state)
+{
+	const uint64_t pin = 1;
+	void *base[255];
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(base); i++)
+		base[i] = end_mapped(i < 60 ? pin : 0);
+	/* With the honest one. */
+	wait_draining(ARRAY_SIZE(base));
+	expect_refused();
+	for (uint32_t i = 0; i < 155; i++)
+		munmap(base[100 + i], session_size(16, 2048));
+	wait_draining(100);
+	for (uint32_t i = 100; i < 103; i++) {
+		base[i] = end_mapped(pin);
+		wait_draining(i + 1);
+	}
+	expect_refused();
+	for (uint32_t i = 0; i < 103; i++)
+		munmap(base[i], session_size(16, 2048));
+	wait_draining(0);
+}
+
 /* F39: a thousand connections of one user. 64 are served, the others are told why not. */
 static void a_thousand_connections(void **state)
 {
@@ -517,6 +573,7 @@ int main(void)
 		ABUSE(killed_in_the_middle),
 		ABUSE(quarantine_ends_under_load),
 		ABUSE(mapped_after_the_end),
+		ABUSE(ended_sessions_in_the_count),
 		ABUSE(a_thousand_connections),
 		ABUSE(many_operators),
 	};
