@@ -110,7 +110,7 @@ struct region *region_free(struct region *r)
 	return NULL;
 }
 
-/* For a region that its client sealed against more seals. */
+/* 0 when no descriptor or mapping is left that was opened for writing, else 1 or -errno. */
 static int region_try_lease(const struct region *r)
 {
 	if (fcntl(r->read_fd, F_SETLEASE, F_RDLCK) < 0)
@@ -122,11 +122,14 @@ static int region_try_lease(const struct region *r)
 
 int region_try_seal(const struct region *r)
 {
-	if (fcntl(r->fd, F_ADD_SEALS, F_SEAL_WRITE) == 0)
+	int lease = region_try_lease(r);
+
+	/* Cheap, and the usual end: the seal waits for pages that the kernel still has at hand. */
+	if (lease == 0 || fcntl(r->fd, F_ADD_SEALS, F_SEAL_WRITE) == 0)
 		return 0;
 	if (errno == EBUSY)
 		return 1;
-	return errno == EPERM ? region_try_lease(r) : -errno;
+	return errno == EPERM ? lease : -errno;
 }
 
 static void region_probe_run(struct job *j)

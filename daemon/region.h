@@ -7,11 +7,12 @@
  * count as a writable one. The geometry is the daemon's own.
  *
  * The end of it: somebody may go on reading under its pins until nobody can write to it any more.
- * The proof is F_SEAL_WRITE, which the kernel grants only when no writable mapping exists, and
- * which also keeps a late mapping from being made. It is tried in the worker, since it can block
- * for 160 ms where pages are held by the kernel, with pauses that grow. A client that sealed the
- * region against seals gets another proof: a read lease, granted only when no descriptor or mapping
- * is left that was opened for writing.
+ * There are two proofs, each enough. A read lease is granted only when no descriptor or mapping is
+ * left that was opened for writing; that costs next to nothing, and is what a client that ended in
+ * any way leaves behind. F_SEAL_WRITE is granted only when no writable mapping exists, and keeps a
+ * late one from being made: for a descriptor that somebody keeps. It is not to be had where the
+ * client sealed the region against seals, and can block for 160 ms where pages are held by the
+ * kernel, so all of it is tried in the worker, with pauses that grow.
  */
 #ifndef KVP_DAEMON_REGION_H
 #define KVP_DAEMON_REGION_H

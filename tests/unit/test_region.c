@@ -142,6 +142,32 @@ static void client_seals_against_seals(void **state)
 	assert_int_equal(region_try_seal(f->region), 0);
 }
 
+/* A descriptor alone writes nothing, and is cut off; without any, no seal is needed. */
+static void a_descriptor_that_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	int kept = dup(f->region->client_fd);
+	void *base = client_map(f->region);
+
+	f->region->client_fd = close_fd(f->region->client_fd);
+	fd_unmap(base, f->region->size);
+	assert_int_equal(region_try_seal(f->region), 0);
+	assert_true(fcntl(f->region->fd, F_GET_SEALS) & F_SEAL_WRITE);
+	close(kept);
+}
+
+static void nothing_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	void *base = client_map(f->region);
+
+	f->region->client_fd = close_fd(f->region->client_fd);
+	assert_int_equal(region_try_seal(f->region), 1);
+	fd_unmap(base, f->region->size);
+	assert_int_equal(region_try_seal(f->region), 0);
+	assert_false(fcntl(f->region->fd, F_GET_SEALS) & F_SEAL_WRITE);
+}
+
 static void drains_when_unmapped(void **state)
 {
 	struct fixture *f = *state;
@@ -199,6 +225,8 @@ int main(void)
 		WITH_REGION(mapped_or_not),
 		WITH_REGION(client_punches_a_hole),
 		WITH_REGION(client_seals_against_seals),
+		WITH_REGION(a_descriptor_that_is_kept),
+		WITH_REGION(nothing_is_kept),
 		WITH_REGION(drains_when_unmapped),
 		WITH_REGION(drains_when_the_last_process_is_gone),
 		WITH_REGION(drains_at_once_when_nobody_mapped_it),
