@@ -224,6 +224,23 @@ static void test_too_large_for_the_pool(void **state)
 	kvpool_ns_close(n);
 }
 
+/* More namespaces than a session may have open, one after the other. */
+static void test_many_namespaces_in_turn(void **state)
+{
+	for (unsigned int i = 0; i < 200; i++) {
+		struct kvpool_ns *n;
+		char model[16];
+
+		snprintf(model, sizeof(model), "turn %u", i);
+		n = pattern_ns(pool, model, 4096);
+		assert_int_equal(kvpool_acquire(n, lease, tokens, BT + 1, 0), 0);
+		assert_int_equal(kvpool_lease_reason(lease), KVPOOL_NOT_CACHED);
+		kvpool_ns_close(n);
+	}
+	/* The one that was open all the while still is. */
+	assert_int_equal(pattern_publish(ns, 1, 1), 1);
+}
+
 static void publish_in_steps(struct kvpool_ns *n, struct kvpool_lease *l, struct other *me)
 {
 	assert(pattern_publish(n, 1, 10) == 10);
@@ -595,6 +612,7 @@ int main(void)
 		TEST(test_other_namespace),
 		TEST(test_foreign_keys),
 		TEST(test_too_large_for_the_pool),
+		TEST(test_many_namespaces_in_turn),
 		TEST(test_extend),
 		TEST(test_read),
 		TEST(test_changed_byte),
