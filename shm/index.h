@@ -11,8 +11,23 @@
 #ifndef KVP_SHM_INDEX_H
 #define KVP_SHM_INDEX_H
 
-#include "base/hash.h"
 #include "shm/control.h"
+#include "shm/word.h"
+
+#if defined(__SSE2__) && !defined(KVP_TSAN)
+#include <emmintrin.h>
+#endif
+
+/*
+ * Keys are uniform already; the salt makes their places differ from domain to domain, and one
+ * multiplication spreads what made-up keys of a test have in few bits.
+ */
+static inline uint64_t index_hash(uint64_t word, uint64_t salt)
+{
+	uint64_t h = (word ^ salt) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return h ^ h >> 32;
+}
 
 /* Where a key may stand, and the tag that its entry carries. */
 struct index_place {
@@ -22,9 +37,9 @@ struct index_place {
 
 static inline struct index_place index_place(const struct control *c, const struct block_key *key)
 {
-	uint64_t h = mix64(key->w[0] ^ c->salt[0]);
-	uint64_t g = mix64(key->w[1] ^ c->salt[1]);
-	struct index_place p = {{h & c->bucket_mask, g & c->bucket_mask}, (uint32_t)(h >> 48)};
+	uint64_t h = index_hash(key->w[0], c->salt[0]);
+	uint64_t g = index_hash(key->w[1], c->salt[1]);
+	struct index_place p = { { h & c->bucket_mask, g & c->bucket_mask }, (uint32_t)(h >> 48) };
 
 	if (p.bucket[0] == p.bucket[1])
 		p.bucket[1] = (p.bucket[1] + 1) & c->bucket_mask;
@@ -36,23 +51,48 @@ static inline struct index_place index_place(const struct control *c, const stru
 /* Brings the first bucket of key nearer, ahead of a probe. */
 static inline void index_touch(const struct control *c, const struct block_key *key)
 {
-	touch_line(&c->index[mix64(key->w[0] ^ c->salt[0]) & c->bucket_mask].entry[0]);
+	touch_line(&c->index[index_hash(key->w[0], c->salt[0]) & c->bucket_mask].entry[0]);
 }
 
 /*
- * The descriptor that the first bucket suggests for key, DESC_NONE when it has none. Only a
- * suggestion: ask index_confirm. Without a branch for each entry, since which one it is cannot be
- * predicted.
+ * A bit for each entry of a bucket that has this tag, without a branch: which one it is cannot be
+ * predicted. What it reads is only a hint, so that no order is asked for.
  */
-static inline uint32_t index_hint(const struct control *c, const struct block_key *key)
+#if defined(__SSE2__) && !defined(KVP_TSAN)
+static inline unsigned int index_match(const struct bucket *b, uint32_t tag)
 {
-	uint64_t h = mix64(key->w[0] ^ c->salt[0]);
-	const struct bucket *b = &c->index[h & c->bucket_mask];
+	const __m128 *e = (const __m128 *)b->entry;
+	/* The high halves of four entries each: tag:16 | gen:16. */
+	__m128i lo = _mm_castps_si128(_mm_shuffle_ps(e[0], e[1], _MM_SHUFFLE(3, 1, 3, 1)));
+	__m128i hi = _mm_castps_si128(_mm_shuffle_ps(e[2], e[3], _MM_SHUFFLE(3, 1, 3, 1)));
+	__m128i t = _mm_set1_epi32((int)tag);
+	__m128i both = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_srli_epi32(lo, 16), t),
+				       _mm_cmpeq_epi32(_mm_srli_epi32(hi, 16), t));
+
+	return (unsigned int)_mm_movemask_epi8(_mm_packs_epi16(both, _mm_setzero_si128()));
+}
+#else
+static inline unsigned int index_match(const struct bucket *b, uint32_t tag)
+{
 	unsigned int match = 0;
 
 #pragma GCC unroll 8
 	for (unsigned int i = 0; i < BUCKET_ENTRIES; i++)
-		match |= (unsigned int)(load_relaxed(&b->entry[i]) >> 48 == h >> 48) << i;
+		match |= (unsigned int)(entry_tag(load_relaxed(&b->entry[i])) == tag) << i;
+	return match;
+}
+#endif
+
+/*
+ * The descriptor that the first bucket suggests for key, DESC_NONE when it has none. Only a
+ * suggestion: ask index_confirm.
+ */
+static inline uint32_t index_hint(const struct control *c, const struct block_key *key)
+{
+	uint64_t h = index_hash(key->w[0], c->salt[0]);
+	const struct bucket *b = &c->index[h & c->bucket_mask];
+	unsigned int match = index_match(b, (uint32_t)(h >> 48));
+
 	/* Acquire: pairs with the release in index_publish, as in index_probe. */
 	return match ? (uint32_t)load_acquire(&b->entry[__builtin_ctz(match)]) - 1 : DESC_NONE;
 }
