@@ -54,6 +54,12 @@ static inline void index_touch(const struct control *c, const struct block_key *
 	touch_line(&c->index[index_hash(key->w[0], c->salt[0]) & c->bucket_mask].entry[0]);
 }
 
+/* The same for the second bucket, of a key that is not in the first. */
+static inline void index_touch_second(const struct control *c, const struct block_key *key)
+{
+	touch_line(&c->index[index_hash(key->w[1], c->salt[1]) & c->bucket_mask].entry[0]);
+}
+
 /*
  * A bit for each entry of a bucket that has this tag, without a branch: which one it is cannot be
  * predicted. What it reads is only a hint, so that no order is asked for.

@@ -66,8 +66,11 @@ static void scan_hints(const struct control *c, const struct block_key *keys, ui
 {
 	uint32_t end = MIN(n, i + WINDOW);
 
-	for (uint32_t k = i; k < end; k++)
+	for (uint32_t k = i; k < end; k++) {
 		notes[k].desc = index_hint(c, &keys[k]);
+		if (unlikely(notes[k].desc == DESC_NONE))
+			index_touch_second(c, &keys[k]);
+	}
 	for (uint32_t k = i; k < end; k++)
 		touch_line(&c->desc[notes[k].desc < c->max_blocks ? notes[k].desc : 0].word);
 }
