@@ -1,19 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "daemon/keymap.h"
 #include "shm/word.h"
 
-int keymap_init(struct keymap *m, uint32_t max_blocks, const struct control *control,
-		uint64_t salt)
+/*
+ * Every key lies anywhere in the table, so with small pages each look at it walks the page tables
+ * first: that was most of what a reservation cost. Where the kernel gives no huge pages, nothing
+ * changes.
+ */
+static void ask_for_huge_pages(void *memory, size_t bytes)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = ALIGN_UP((uintptr_t)memory, page);
+	uintptr_t end = ((uintptr_t)memory + bytes) & ~(page - 1);
+
+	if (start < end)
+		(void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+}
+
+int keymap_init(struct keymap *m, uint32_t max_blocks, const struct control *control, uint64_t salt)
 {
 	uint64_t n = pow2_ceil(max_blocks + max_blocks / 3 + 1);
 	uint64_t *entry = calloc(n, sizeof(*entry));
 
 	if (!entry)
 		return -ENOMEM;
+	ask_for_huge_pages(entry, n * sizeof(*entry));
 	*m = (struct keymap){ .entry = entry, .mask = n - 1, .salt = salt, .control = control };
 	return 0;
 }
