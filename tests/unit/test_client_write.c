@@ -325,14 +325,14 @@ static void test_hang_ups(void **state)
 static enum fake_answer delay(struct fake_request *rq, void *arg)
 {
 	if (rq->head.op == fake_number(arg))
-		usleep(150000);
+		usleep(900000);
 	return FAKE_USUAL;
 }
 
 /* Grants that come too late are given back when they come. */
 static void test_late_grants(void **state)
 {
-	struct kvpool *p = fake_connect(&fake, 50);
+	struct kvpool *p = fake_connect(&fake, 300);
 	struct kvpool_ns *n = fake_ns(p, "m");
 
 	fake_script_number(&fake, delay, OP_RESERVE);
@@ -352,7 +352,7 @@ static void test_late_grants(void **state)
 /* Nothing is known of what was not answered; what turns out to be there is not given back. */
 static void test_late_commit(void **state)
 {
-	struct kvpool *p = fake_connect(&fake, 50);
+	struct kvpool *p = fake_connect(&fake, 300);
 	struct kvpool_ns *n = fake_ns(p, "m");
 
 	assert_int_equal(kvpool_reserve(n, tokens, 4 * BT, 0, &w), 4);
@@ -363,7 +363,7 @@ static void test_late_commit(void **state)
 	check_verdicts(0, 2, KVPOOL_STALE);
 	check_verdicts(2, 4, KVPOOL_GRANTED);
 	fake_set_script(&fake, NULL, NULL);
-	usleep(200000);
+	usleep(1000000);
 	kvpool_write_free(w);
 	check_cached(2);
 	assert_int_equal(fake_find(&fake, &keys[3]), DESC_NONE);
