@@ -34,6 +34,8 @@
 
 /* After blocks changed, the pool gets its time within that: changes in a row share one call. */
 #define DOMAIN_TICK_USEC 1000u
+/* After a change of blocks the loop stays awake for this long. */
+#define DOMAIN_LINGER_NS (100 * NSEC_PER_USEC)
 
 static void domain_scan_pins(void *ctx, struct pinset *pins)
 {
@@ -115,12 +117,17 @@ static int domain_on_tick(sd_event_source *source, uint64_t usec, void *ctx)
 	return 0;
 }
 
-/* While a client copies, make the room that it will ask for next. Requests go first. */
+/*
+ * While a client copies, make the room that it will ask for next; requests go first. And for as
+ * long as such a copy takes, look for its next request instead of sleeping: a processor that was
+ * put to sleep takes longer to wake up than to serve it.
+ */
 static int domain_on_idle(sd_event_source *source, void *ctx)
 {
 	struct domain *d = ctx;
+	uint64_t now = clock_ns();
 
-	if (!d->flushing && pool_refill(d->pool, clock_ns()))
+	if ((!d->flushing && pool_refill(d->pool, now)) || now - d->changed_at < DOMAIN_LINGER_NS)
 		(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 	return 0;
 }
@@ -138,8 +145,8 @@ static int domain_on_round(sd_event_source *source, void *ctx)
 			d->changed = 0;
 			pool_wake(d->pool);
 			domain_tick_soon(d);
-			if (pool_is_low(d->pool, clock_ns()))
-				(void)sd_event_source_set_enabled(d->refill, SD_EVENT_ONESHOT);
+			d->changed_at = clock_ns();
+			(void)sd_event_source_set_enabled(d->idle, SD_EVENT_ONESHOT);
 		}
 		if (!list_empty(&d->doomed))
 			session_end(list_first(&d->doomed, struct session, doomed), clock_ns());
@@ -189,11 +196,11 @@ static int domain_add_sources(struct domain *d)
 		r = sd_event_add_time(d->event, &d->touch, CLOCK_BOOTTIME, 0, DOMAIN_TICK_USEC,
 				      domain_on_touch, d);
 	if (r >= 0)
-		r = sd_event_add_defer(d->event, &d->refill, domain_on_idle, d);
+		r = sd_event_add_defer(d->event, &d->idle, domain_on_idle, d);
 	if (r >= 0)
-		r = sd_event_source_set_priority(d->refill, SD_EVENT_PRIORITY_IDLE);
+		r = sd_event_source_set_priority(d->idle, SD_EVENT_PRIORITY_IDLE);
 	if (r >= 0)
-		r = sd_event_source_set_enabled(d->refill, SD_EVENT_OFF);
+		r = sd_event_source_set_enabled(d->idle, SD_EVENT_OFF);
 	return r;
 }
 
@@ -287,7 +294,7 @@ struct domain *domain_free(struct domain *d)
 	verify_free_all(d);
 	sd_event_source_disable_unref(d->post);
 	sd_event_source_disable_unref(d->tick);
-	sd_event_source_disable_unref(d->refill);
+	sd_event_source_disable_unref(d->idle);
 	sd_event_source_disable_unref(d->touch);
 	fd_unmap((void *)d->memory, d->pool ? pool_memory_bytes(d->pool) : 0);
 	backing_free(d->backing);

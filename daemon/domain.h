@@ -78,7 +78,8 @@ struct domain {
 	sd_event_source *post;
 	uint64_t tick_at;
 	sd_event_source *tick;  /* calls the pool then */
-	sd_event_source *refill; /* makes room while nothing else is to be done */
+	sd_event_source *idle;  /* while nothing else is to be done */
+	uint64_t changed_at;    /* when blocks changed last */
 	/* drains touch rings and looks at the time, while there are sessions */
 	sd_event_source *touch;
 };

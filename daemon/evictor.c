@@ -154,16 +154,6 @@ static uint64_t refill(struct pool *p, struct namespace *ns, uint64_t now)
 	return ns->evict_after;
 }
 
-int evictor_is_low(const struct pool *p, uint64_t now)
-{
-	struct namespace *ns = NULL;
-
-	while ((ns = namespace_next(p, ns)) != NULL)
-		if (below_water(p, ns) && now >= ns->evict_after)
-			return 1;
-	return 0;
-}
-
 uint64_t evictor_background(struct pool *p, uint64_t now)
 {
 	uint64_t next = UINT64_MAX;

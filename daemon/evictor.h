@@ -36,7 +36,4 @@ uint32_t evictor_low_water(const struct namespace *ns);
  */
 uint64_t evictor_background(struct pool *p, uint64_t now);
 
-/* True when evictor_background has something to do now. */
-int evictor_is_low(const struct pool *p, uint64_t now);
-
 #endif

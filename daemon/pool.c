@@ -276,8 +276,3 @@ int pool_refill(struct pool *p, uint64_t now)
 {
 	return evictor_background(p, now) <= now;
 }
-
-int pool_is_low(const struct pool *p, uint64_t now)
-{
-	return evictor_is_low(p, now);
-}

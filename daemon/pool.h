@@ -277,9 +277,6 @@ uint64_t pool_tick(struct pool *p, uint64_t now);
  */
 int pool_refill(struct pool *p, uint64_t now);
 
-/* True when pool_refill has something to do. */
-int pool_is_low(const struct pool *p, uint64_t now);
-
 /*
  * Sums over blocks, kept as they change; only the leased ones cost a scan of the pins. The byte
  * fields add up: cached + writing + quarantined + doomed + free = handed. A block counts with what
