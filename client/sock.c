@@ -14,10 +14,10 @@
 /* A full backlog is no event that can be waited for: look again after this long. */
 #define SOCK_RETRY_NS (2 * NSEC_PER_MSEC)
 
-/* Milliseconds until the deadline, rounded up, so that waiting for it does not spin at its end. */
 /* How long an answer is looked for before the thread sleeps. */
 #define SOCK_LOOK_NS (60 * NSEC_PER_USEC)
 
+/* Milliseconds until the deadline, rounded up, so that waiting for it does not spin at its end. */
 static int ms_until(uint64_t deadline)
 {
 	uint64_t now = clock_ns();
@@ -45,7 +45,8 @@ int sock_wait(int sock, short events, uint64_t deadline)
 {
 	struct pollfd p = { .fd = sock, .events = events };
 
-	if (look_for_a_while(&p, deadline))
+	/* Room to send, or a time that is only to pass, is nothing that comes soon. */
+	if (events == POLLIN && look_for_a_while(&p, deadline))
 		return 0;
 	for (;;) {
 		int ms = ms_until(deadline);
