@@ -26,19 +26,6 @@ static const struct proto_op_info op_table[] = {
 	{ OP_FLUSH, "flush", MESSAGE(flush), MESSAGE(flush_reply), .admin = 1 },
 };
 
-static const char *const verdict_names[] = {
-	[VERDICT_NONE] = "none",
-	[VERDICT_GRANTED] = "granted",
-	[VERDICT_PRESENT] = "present",
-	[VERDICT_BUSY] = "busy",
-	[VERDICT_FULL] = "full",
-	[VERDICT_NO_PARENT] = "no parent",
-	[VERDICT_COMMITTED] = "committed",
-	[VERDICT_STALE] = "stale",
-	[VERDICT_NOT_OWNER] = "not owner",
-	[VERDICT_FREED] = "freed",
-};
-
 static const char *const full_names[] = {
 	[FULL_NONE] = "none",
 	[FULL_POOL] = "pool",
@@ -62,7 +49,6 @@ static const char *const error_names[] = {
 	[ERROR_INTERNAL] = "internal",
 };
 
-_Static_assert(ARRAY_SIZE(verdict_names) == VERDICT_MAX + 1, "a name for each verdict");
 _Static_assert(ARRAY_SIZE(full_names) == FULL_MAX + 1, "a name for each reason");
 _Static_assert(ARRAY_SIZE(error_names) == ERROR_MAX + 1, "a name for each error");
 
@@ -78,11 +64,6 @@ const struct proto_op_info *proto_op_find(unsigned int op)
 static const char *proto_name(const char *const *names, size_t count, unsigned int i)
 {
 	return i < count ? names[i] : "unknown";
-}
-
-const char *proto_verdict_name(enum proto_verdict v)
-{
-	return proto_name(verdict_names, ARRAY_SIZE(verdict_names), v);
 }
 
 const char *proto_full_name(enum proto_full f)

@@ -39,7 +39,6 @@ enum proto_verdict {
 	VERDICT_STALE = 7,     /* commit, abort: reservation voided, timed out or reused */
 	VERDICT_NOT_OWNER = 8, /* commit, abort: no reservation of this client */
 	VERDICT_FREED = 9,     /* abort */
-	VERDICT_MAX = 9,
 };
 
 enum proto_full {
@@ -83,7 +82,6 @@ struct proto_op_info {
 /* NULL for a number that is no operation. */
 const struct proto_op_info *proto_op_find(unsigned int op);
 
-const char *proto_verdict_name(enum proto_verdict v);
 const char *proto_full_name(enum proto_full f);
 const char *proto_error_name(enum proto_error e);
 

@@ -83,9 +83,4 @@ static inline uint32_t hazard_tier(uint64_t h)
 	return (uint32_t)(h >> 32 & 255);
 }
 
-static inline uint32_t hazard_span(uint64_t h)
-{
-	return (uint32_t)(h >> 40);
-}
-
 #endif

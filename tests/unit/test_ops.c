@@ -71,11 +71,6 @@ static void table_is_the_protocol(void **state)
 
 typedef const char *name_of(unsigned int number);
 
-static const char *verdict(unsigned int n)
-{
-	return proto_verdict_name((enum proto_verdict)n);
-}
-
 static const char *full(unsigned int n)
 {
 	return proto_full_name((enum proto_full)n);
@@ -101,10 +96,8 @@ static void expect_names(name_of *name, unsigned int max)
 
 static void everything_has_a_name(void **state)
 {
-	expect_names(verdict, VERDICT_MAX);
 	expect_names(full, FULL_MAX);
 	expect_names(error, ERROR_MAX);
-	assert_string_equal(proto_verdict_name(VERDICT_NO_PARENT), "no parent");
 	assert_string_equal(proto_full_name(FULL_INDEX), "index");
 	assert_string_equal(proto_error_name(ERROR_BAD_FIELD), "bad field");
 }
