@@ -111,6 +111,9 @@ int rpc_errno(enum proto_error e)
 		[ERROR_NO_NAMESPACE] = ENOENT,
 		[ERROR_FDS] = EPROTO,
 		[ERROR_INTERNAL] = EIO,
+		[ERROR_NO_OBJECT] = ENOENT,
+		[ERROR_AMBIGUOUS] = EINVAL,
+		[ERROR_CONFIG] = EINVAL,
 	};
 
 	return (unsigned int)e < ARRAY_SIZE(table) ? -table[e] : -EIO;

@@ -40,6 +40,10 @@ void handler_reserve(struct request *rq)
 	const struct block_key *parent = request_keys(&m->parent, &n_parent);
 	int granted;
 
+	if (!n) {
+		request_fail(rq, ERROR_BAD_FIELD, "keys", "reserve: field keys is missing");
+		return;
+	}
 	if (!request_ns(rq, m->ns))
 		return;
 	domain_drain_touches(rq->domain, rq->now);

@@ -9,7 +9,10 @@
 #include "proto/text.h"
 
 #define KEYS_MAX_BYTES (PROTO_KEY_BYTES * FRAME_KEYS_MAX)
-#define KEYS(op)       { op, "keys", 1, KEYS_MAX_BYTES, PROTO_KEY_BYTES }
+#define KEYS(op)                                                                                   \
+	{                                                                                          \
+		op, "keys", 1, KEYS_MAX_BYTES, PROTO_KEY_BYTES                                     \
+	}
 
 static const struct proto_rule rule_table[] = {
 	{ OP_HELLO, "protocol_min", 1, UINT32_MAX },
@@ -19,16 +22,37 @@ static const struct proto_rule rule_table[] = {
 	{ OP_HELLO, "name", 0, PROTO_TEXT_MAX },
 	{ OP_NS_OPEN, "descriptor", 1, NSDESC_MAX_BYTES },
 	{ OP_RESERVE, "parent", 0, PROTO_KEY_BYTES, PROTO_KEY_BYTES },
-	KEYS(OP_RESERVE),
+	{ OP_RESERVE, "keys", 0, KEYS_MAX_BYTES, PROTO_KEY_BYTES },
+	{ OP_RESERVE, "unnamed", 0, FRAME_KEYS_MAX },
 	{ OP_COMMIT, "desc", 1, FRAME_KEYS_MAX },
 	{ OP_COMMIT, "gen", 1, FRAME_KEYS_MAX, 0, "desc" },
 	{ OP_COMMIT, "crc", 1, FRAME_KEYS_MAX, 0, "desc" },
+	{ OP_COMMIT, "keys", 0, KEYS_MAX_BYTES, PROTO_KEY_BYTES },
+	{ OP_COMMIT, "parent", 0, PROTO_KEY_BYTES, PROTO_KEY_BYTES },
 	{ OP_ABORT, "desc", 1, FRAME_KEYS_MAX },
 	{ OP_ABORT, "gen", 1, FRAME_KEYS_MAX, 0, "desc" },
 	KEYS(OP_WAIT),
 	KEYS(OP_TOUCH),
 	KEYS(OP_LOCATE),
+	{ OP_HINT, "key", 1, PROTO_KEY_BYTES, PROTO_KEY_BYTES },
+	{ OP_HINT, "priority", 0, PROTO_PRIORITY_MAX },
 	{ OP_FLUSH, "namespace", 0, NSDESC_TEXT_MAX },
+	{ OP_CONFIG, "key", 0, PROTO_CONFIG_KEY_MAX },
+	{ OP_CONFIG_SET, "key", 1, PROTO_CONFIG_KEY_MAX },
+	{ OP_CONFIG_SET, "value", 0, PROTO_CONFIG_VALUE_MAX },
+	{ OP_LOG_LEVEL, "level", 0, PROTO_TEXT_MAX },
+	{ OP_PIN, "namespace", 0, NSDESC_TEXT_MAX },
+	{ OP_PIN, "keys", 0, KEYS_MAX_BYTES, PROTO_KEY_BYTES },
+	{ OP_PIN, "id", 0, 2 * PROTO_KEY_BYTES },
+	{ OP_PIN, "label", 0, PROTO_TEXT_MAX },
+	{ OP_PIN, "priority", 0, PROTO_PRIORITY_MAX },
+	{ OP_UNPIN, "label", 0, PROTO_TEXT_MAX },
+	{ OP_PREFIXES, "namespace", 0, NSDESC_TEXT_MAX },
+	{ OP_PREFIXES, "id", 0, 2 * PROTO_KEY_BYTES },
+	{ OP_PREFIXES, "sort", 0, SORT_MAX },
+	{ OP_EXPLAIN, "namespace", 1, NSDESC_TEXT_MAX },
+	KEYS(OP_EXPLAIN),
+	{ OP_REQUESTS, "client", 0, PROTO_TEXT_MAX },
 };
 
 const struct proto_rule *proto_rules(size_t *ret_n)

@@ -7,10 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/nsdesc.h"
 #include "proto/ops.h"
 
 #define PROTO_KEY_BYTES 32u
-#define PROTO_TEXT_MAX  64u /* bytes of a name that a client gives itself */
+#define PROTO_TEXT_MAX  64u /* bytes of a name that a client gives itself, of a label */
+
+#define PROTO_PRIORITY_MAX     99u
+#define PROTO_PRIORITY_DEFAULT 50u
+
+#define PROTO_CONFIG_KEY_MAX   (32u + NSDESC_TEXT_MAX) /* "namespace.MODEL.ttl" */
+#define PROTO_CONFIG_VALUE_MAX 256u
 
 /*
  * One field of one request. A number (uint32) is measured by its value, text and bytes by their

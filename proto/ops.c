@@ -18,19 +18,32 @@ static const struct proto_op_info op_table[] = {
 	{ OP_PING, "ping", MESSAGE(ping), MESSAGE(ping_reply) },
 	{ OP_BYE, "bye", MESSAGE(bye), MESSAGE(bye_reply) },
 	{ OP_NS_CLOSE, "ns_close", MESSAGE(ns_close), MESSAGE(ns_close_reply) },
+	{ OP_HINT, "hint", MESSAGE(hint), MESSAGE(hint_reply) },
 	{ OP_STOPPING, "stopping", MESSAGE(stopping), NULL },
 	{ OP_VERSION, "version", MESSAGE(version), MESSAGE(version_reply), .admin = 1 },
 	{ OP_STATUS, "status", MESSAGE(status), MESSAGE(status_reply), .admin = 1 },
 	{ OP_NAMESPACES, "namespaces", MESSAGE(namespaces), MESSAGE(namespaces_reply), .admin = 1 },
 	{ OP_CLIENTS, "clients", MESSAGE(clients), MESSAGE(clients_reply), .admin = 1 },
 	{ OP_FLUSH, "flush", MESSAGE(flush), MESSAGE(flush_reply), .admin = 1 },
+	{ OP_CONFIG, "config", MESSAGE(config), MESSAGE(config_reply), .admin = 1 },
+	{ OP_CONFIG_SET, "config_set", MESSAGE(config_set), MESSAGE(config_set_reply), .admin = 1 },
+	{ OP_RELOAD, "reload", MESSAGE(reload), MESSAGE(reload_reply), .admin = 1 },
+	{ OP_LOG_LEVEL, "log_level", MESSAGE(log_level), MESSAGE(log_level_reply), .admin = 1 },
+	{ OP_STATS_RESET, "stats_reset", MESSAGE(stats_reset), MESSAGE(stats_reset_reply),
+	  .admin = 1 },
+	{ OP_KICK, "kick", MESSAGE(kick), MESSAGE(kick_reply), .admin = 1 },
+	{ OP_RESIZE, "resize", MESSAGE(resize), MESSAGE(resize_reply), .admin = 1 },
+	{ OP_PIN, "pin", MESSAGE(pin), MESSAGE(pin_reply), .admin = 1 },
+	{ OP_UNPIN, "unpin", MESSAGE(unpin), MESSAGE(unpin_reply), .admin = 1 },
+	{ OP_PINS, "pins", MESSAGE(pins), MESSAGE(pins_reply), .admin = 1 },
+	{ OP_PREFIXES, "prefixes", MESSAGE(prefixes), MESSAGE(prefixes_reply), .admin = 1 },
+	{ OP_EXPLAIN, "explain", MESSAGE(explain), MESSAGE(explain_reply), .admin = 1 },
+	{ OP_REQUESTS, "requests", MESSAGE(requests), MESSAGE(requests_reply), .admin = 1 },
 };
 
 static const char *const full_names[] = {
-	[FULL_NONE] = "none",
-	[FULL_POOL] = "pool",
-	[FULL_INDEX] = "index",
-	[FULL_DESCRIPTORS] = "descriptors",
+	[FULL_NONE] = "none",   [FULL_POOL] = "pool",
+	[FULL_INDEX] = "index", [FULL_DESCRIPTORS] = "descriptors",
 	[FULL_QUOTA] = "quota",
 };
 
@@ -47,6 +60,9 @@ static const char *const error_names[] = {
 	[ERROR_NO_NAMESPACE] = "no namespace",
 	[ERROR_FDS] = "descriptors",
 	[ERROR_INTERNAL] = "internal",
+	[ERROR_NO_OBJECT] = "no such object",
+	[ERROR_AMBIGUOUS] = "ambiguous",
+	[ERROR_CONFIG] = "configuration",
 };
 
 _Static_assert(ARRAY_SIZE(full_names) == FULL_MAX + 1, "a name for each reason");

@@ -19,12 +19,40 @@ enum proto_op {
 	OP_PING = 10,
 	OP_BYE = 11,
 	OP_NS_CLOSE = 12,
+	OP_HINT = 13,
 	OP_STOPPING = 32, /* from the daemon, unasked */
 	OP_VERSION = 64,  /* admin socket, with OP_PING */
 	OP_STATUS = 65,
 	OP_NAMESPACES = 66,
 	OP_CLIENTS = 67,
 	OP_FLUSH = 68,
+	OP_CONFIG = 69,
+	OP_CONFIG_SET = 70,
+	OP_RELOAD = 71,
+	OP_LOG_LEVEL = 72,
+	OP_STATS_RESET = 73,
+	OP_KICK = 74,
+	OP_RESIZE = 75,
+	OP_PIN = 76,
+	OP_UNPIN = 77,
+	OP_PINS = 78,
+	OP_PREFIXES = 79,
+	OP_EXPLAIN = 80,
+	OP_REQUESTS = 81,
+};
+
+/* What a daemon can do beyond the first version, bits of HelloReply.features. */
+enum proto_feature {
+	FEATURE_UNNAMED = 1, /* RESERVE without keys, COMMIT with them */
+	FEATURE_HINT = 2,
+};
+
+/* The order of PREFIXES. */
+enum proto_sort {
+	SORT_HITS = 0,
+	SORT_BYTES = 1,
+	SORT_AGE = 2,
+	SORT_MAX = 2,
 };
 
 /* Answers for each key or block. The order is part of the protocol. */
@@ -52,18 +80,21 @@ enum proto_full {
 
 enum proto_error {
 	ERROR_NONE = 0,
-	ERROR_BAD_FRAME = 1,    /* header or length; the connection ends */
-	ERROR_BAD_MESSAGE = 2,  /* does not unpack */
-	ERROR_BAD_FIELD = 3,    /* unpacks, but a field is missing or out of bounds */
+	ERROR_BAD_FRAME = 1,   /* header or length; the connection ends */
+	ERROR_BAD_MESSAGE = 2, /* does not unpack */
+	ERROR_BAD_FIELD = 3,   /* unpacks, but a field is missing or out of bounds */
 	ERROR_UNKNOWN_OP = 4,
-	ERROR_BAD_STATE = 5,    /* not now: before HELLO, or HELLO twice */
-	ERROR_VERSION = 6,      /* no common protocol version, or another layout */
+	ERROR_BAD_STATE = 5, /* not now: before HELLO, or HELLO twice */
+	ERROR_VERSION = 6,   /* no common protocol version, or another layout */
 	ERROR_DENIED = 7,
 	ERROR_LIMIT = 8,        /* too many clients, namespaces, waits */
 	ERROR_NO_NAMESPACE = 9, /* number of no namespace */
 	ERROR_FDS = 10,         /* descriptors from a client; the connection ends */
 	ERROR_INTERNAL = 11,
-	ERROR_MAX = 11,
+	ERROR_NO_OBJECT = 12, /* no such session, pin, prefix, key of the configuration */
+	ERROR_AMBIGUOUS = 13, /* a name or the start of an id fits several */
+	ERROR_CONFIG = 14,    /* a value, or a file, that is not accepted */
+	ERROR_MAX = 14,
 };
 
 /*

@@ -72,10 +72,11 @@ static const struct {
 	enum proto_op op;
 	int admin;
 } all[] = {
-	{ OP_HELLO }, { OP_NS_OPEN }, { OP_RESERVE }, { OP_COMMIT }, { OP_ABORT }, { OP_WAIT },
-	{ OP_TOUCH }, { OP_LOCATE }, { OP_REPORT }, { OP_PING }, { OP_BYE }, { OP_NS_CLOSE },
-	{ OP_VERSION, 1 },
-	{ OP_STATUS, 1 }, { OP_NAMESPACES, 1 }, { OP_CLIENTS, 1 }, { OP_FLUSH, 1 },
+	{ OP_HELLO },      { OP_NS_OPEN },   { OP_RESERVE },       { OP_COMMIT },
+	{ OP_ABORT },      { OP_WAIT },      { OP_TOUCH },         { OP_LOCATE },
+	{ OP_REPORT },     { OP_PING },      { OP_BYE },           { OP_NS_CLOSE },
+	{ OP_VERSION, 1 }, { OP_STATUS, 1 }, { OP_NAMESPACES, 1 }, { OP_CLIENTS, 1 },
+	{ OP_FLUSH, 1 },
 };
 
 /* A sound request of each operation, in buffers of its own. */
@@ -147,24 +148,42 @@ static void sample_make(struct sample *s, uint32_t ns)
 static ProtobufCMessage *sample_of(struct sample *s, enum proto_op op)
 {
 	switch (op) {
-	case OP_HELLO: return &s->hello.base;
-	case OP_NS_OPEN: return &s->ns_open.base;
-	case OP_RESERVE: return &s->reserve.base;
-	case OP_COMMIT: return &s->commit.base;
-	case OP_ABORT: return &s->abort.base;
-	case OP_WAIT: return &s->wait.base;
-	case OP_TOUCH: return &s->touch.base;
-	case OP_LOCATE: return &s->locate.base;
-	case OP_REPORT: return &s->report.base;
-	case OP_PING: return &s->ping.base;
-	case OP_BYE: return &s->bye.base;
-	case OP_NS_CLOSE: return &s->ns_close.base;
-	case OP_VERSION: return &s->version.base;
-	case OP_STATUS: return &s->status.base;
-	case OP_NAMESPACES: return &s->namespaces.base;
-	case OP_CLIENTS: return &s->clients.base;
-	case OP_FLUSH: return &s->flush.base;
-	default: abort();
+	case OP_HELLO:
+		return &s->hello.base;
+	case OP_NS_OPEN:
+		return &s->ns_open.base;
+	case OP_RESERVE:
+		return &s->reserve.base;
+	case OP_COMMIT:
+		return &s->commit.base;
+	case OP_ABORT:
+		return &s->abort.base;
+	case OP_WAIT:
+		return &s->wait.base;
+	case OP_TOUCH:
+		return &s->touch.base;
+	case OP_LOCATE:
+		return &s->locate.base;
+	case OP_REPORT:
+		return &s->report.base;
+	case OP_PING:
+		return &s->ping.base;
+	case OP_BYE:
+		return &s->bye.base;
+	case OP_NS_CLOSE:
+		return &s->ns_close.base;
+	case OP_VERSION:
+		return &s->version.base;
+	case OP_STATUS:
+		return &s->status.base;
+	case OP_NAMESPACES:
+		return &s->namespaces.base;
+	case OP_CLIENTS:
+		return &s->clients.base;
+	case OP_FLUSH:
+		return &s->flush.base;
+	default:
+		abort();
 	}
 }
 
@@ -173,8 +192,8 @@ static struct raw *place_of(struct fixture *f, enum proto_op op, struct raw **fr
 {
 	*fresh = NULL;
 	if (op == OP_HELLO || op == OP_BYE) {
-		*fresh = op == OP_HELLO ? raw_open(daemon_under_test.socket) :
-					  raw_hello(daemon_under_test.socket, "bye");
+		*fresh = op == OP_HELLO ? raw_open(daemon_under_test.socket)
+					: raw_hello(daemon_under_test.socket, "bye");
 		return *fresh;
 	}
 	return proto_op_find(op)->admin ? f->admin : f->client;
@@ -199,10 +218,10 @@ static void every_sample_is_answered(void **state)
 static void unknown_fields_are_ignored(void **state)
 {
 	static const uint8_t more[] = {
-		0xc0, 0x3e, 0x05,                               /* 1000: varint */
-		0xc9, 0x3e, 1, 2, 3, 4, 5, 6, 7, 8,             /* 1001: 64 bits */
-		0xd2, 0x3e, 0x03, 'a', 'b', 'c',                /* 1002: bytes */
-		0xdd, 0x3e, 1, 2, 3, 4,                         /* 1003: 32 bits */
+		0xc0, 0x3e, 0x05,                            /* 1000: varint */
+		0xc9, 0x3e, 1,    2,   3,   4,   5, 6, 7, 8, /* 1001: 64 bits */
+		0xd2, 0x3e, 0x03, 'a', 'b', 'c',             /* 1002: bytes */
+		0xdd, 0x3e, 1,    2,   3,   4,               /* 1003: 32 bits */
 	};
 	struct fixture *f = *state;
 	struct sample s;
@@ -319,13 +338,24 @@ static const ProtobufCFieldDescriptor *field_of(const struct proto_rule *rule)
 }
 
 /* Sends the sample of a rule's operation with the field at n, and with what must be as long. */
+static int is_sampled(enum proto_op op)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i].op == op)
+			return 1;
+	return 0;
+}
+
 static void send_with(struct fixture *f, const struct proto_rule *rule, size_t n)
 {
-	struct raw *fresh, *r = place_of(f, rule->op, &fresh);
+	struct raw *fresh, *r;
 	const ProtobufCFieldDescriptor *d = field_of(rule);
 	struct sample s;
 	ProtobufCMessage *m;
 
+	if (!is_sampled(rule->op))
+		return;
+	r = place_of(f, rule->op, &fresh);
 	sample_make(&s, f->ns);
 	m = sample_of(&s, rule->op);
 	field_set(m, d, n);
@@ -466,7 +496,7 @@ static void on_the_admin_socket(void **state)
 
 static void unknown_operations(void **state)
 {
-	static const unsigned int ops[] = { 0, 13, 31, OP_STOPPING, 33, 63, 69, 4096, 65535 };
+	static const unsigned int ops[] = { 0, 14, 31, OP_STOPPING, 33, 63, 82, 4096, 65535 };
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
@@ -496,9 +526,9 @@ static void hello_with(uint32_t min, uint32_t max, uint32_t layout, enum proto_e
 	s.hello.protocol_min = PROTOCOL_MIN;
 	s.hello.protocol_max = PROTOCOL_MAX + 5;
 	s.hello.layout = LAYOUT_VERSION;
-	assert_int_equal(((const Kvpool__HelloReply *)raw_call(r, OP_HELLO, &s.hello.base))
-				 ->protocol,
-			 PROTOCOL_MAX);
+	assert_int_equal(
+		((const Kvpool__HelloReply *)raw_call(r, OP_HELLO, &s.hello.base))->protocol,
+		PROTOCOL_MAX);
 	raw_close(r);
 }
 

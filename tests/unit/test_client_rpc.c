@@ -345,7 +345,7 @@ static void test_refusals(void **state)
 {
 	static const int table[ERROR_MAX + 2] = {
 		EPROTO, EPROTO, EPROTO, EINVAL, EOPNOTSUPP, EPROTO, EPROTONOSUPPORT, EACCES, ENOSPC,
-		ENOENT, EPROTO, EIO, EIO,
+		ENOENT, EPROTO, EIO, ENOENT, EINVAL, EINVAL, EIO,
 	};
 	Kvpool__Ping m = KVPOOL__PING__INIT;
 	struct rpc_call call = { .op = OP_PING };

@@ -11,11 +11,13 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "client/kvpool.h"
 #include "proto/check.h"
 #include "proto/frame.h"
 #include "proto/kvpool.pb-c.h"
 #include "proto/nsdesc.h"
 #include "proto/ops.h"
+#include "proto/reason.h"
 #include "tests/fuzz/messages.h"
 
 /* Numbers on the wire: a change here is another protocol. */
@@ -37,12 +39,26 @@ static const struct {
 	{ 10, "ping", "kvpool.Ping", "kvpool.PingReply", 0, 0 },
 	{ 11, "bye", "kvpool.Bye", "kvpool.ByeReply", 0, 0 },
 	{ 12, "ns_close", "kvpool.NsClose", "kvpool.NsCloseReply", 0, 0 },
+	{ 13, "hint", "kvpool.Hint", "kvpool.HintReply", 0, 0 },
 	{ 32, "stopping", "kvpool.Stopping", NULL, 0, 0 },
 	{ 64, "version", "kvpool.Version", "kvpool.VersionReply", 0, 1 },
 	{ 65, "status", "kvpool.Status", "kvpool.StatusReply", 0, 1 },
 	{ 66, "namespaces", "kvpool.Namespaces", "kvpool.NamespacesReply", 0, 1 },
 	{ 67, "clients", "kvpool.Clients", "kvpool.ClientsReply", 0, 1 },
 	{ 68, "flush", "kvpool.Flush", "kvpool.FlushReply", 0, 1 },
+	{ 69, "config", "kvpool.Config", "kvpool.ConfigReply", 0, 1 },
+	{ 70, "config_set", "kvpool.ConfigSet", "kvpool.ConfigSetReply", 0, 1 },
+	{ 71, "reload", "kvpool.Reload", "kvpool.ReloadReply", 0, 1 },
+	{ 72, "log_level", "kvpool.LogLevel", "kvpool.LogLevelReply", 0, 1 },
+	{ 73, "stats_reset", "kvpool.StatsReset", "kvpool.StatsResetReply", 0, 1 },
+	{ 74, "kick", "kvpool.Kick", "kvpool.KickReply", 0, 1 },
+	{ 75, "resize", "kvpool.Resize", "kvpool.ResizeReply", 0, 1 },
+	{ 76, "pin", "kvpool.Pin", "kvpool.PinReply", 0, 1 },
+	{ 77, "unpin", "kvpool.Unpin", "kvpool.UnpinReply", 0, 1 },
+	{ 78, "pins", "kvpool.Pins", "kvpool.PinsReply", 0, 1 },
+	{ 79, "prefixes", "kvpool.Prefixes", "kvpool.PrefixesReply", 0, 1 },
+	{ 80, "explain", "kvpool.Explain", "kvpool.ExplainReply", 0, 1 },
+	{ 81, "requests", "kvpool.Requests", "kvpool.RequestsReply", 0, 1 },
 };
 
 static void table_is_the_protocol(void **state)
@@ -102,9 +118,31 @@ static void everything_has_a_name(void **state)
 	assert_string_equal(proto_error_name(ERROR_BAD_FIELD), "bad field");
 }
 
+/* Numbers of reasons are in touch records and in replies; there is a gap between the two kinds. */
+static void every_reason_has_words(void **state)
+{
+	unsigned int named = 0;
+
+	for (unsigned int i = 0; i < MISS_MAX; i++) {
+		int is_one = i <= MISS_NAMESPACE || i >= MISS_COLD;
+
+		assert_int_equal(strcmp(miss_reason_name(i), "unknown") != 0, is_one);
+		assert_int_equal(*miss_reason_help(i) != 0, is_one);
+		named += (unsigned int)is_one;
+	}
+	assert_int_equal(named, MISS_MAX - (MISS_COLD - MISS_NAMESPACE - 1));
+	assert_string_equal(miss_reason_name(MISS_MAX), "unknown");
+	assert_string_equal(miss_reason_name(UINT32_MAX), "unknown");
+	assert_string_equal(miss_reason_help(UINT32_MAX), "");
+	for (unsigned int i = 1; i <= KVPOOL_NAMESPACE; i++)
+		assert_string_equal(miss_reason_name(i), kvpool_reason_name((enum kvpool_reason)i));
+}
+
 static uint8_t room[NSDESC_MAX_BYTES + PROTO_KEY_BYTES * (FRAME_KEYS_MAX + 1)];
 static uint64_t numbers[FRAME_KEYS_MAX + 1];
-static char letters[NSDESC_TEXT_MAX + 2];
+#define LETTERS_MAX PROTO_CONFIG_KEY_MAX
+
+static char letters[LETTERS_MAX + 2];
 
 /* A request that lives on the test's memory. */
 struct request {
@@ -127,7 +165,7 @@ static void set(struct request *r, const char *name, uint64_t n)
 	} else if (f->type == PROTOBUF_C_TYPE_BYTES) {
 		*(ProtobufCBinaryData *)at = (ProtobufCBinaryData){ n, room };
 	} else if (f->type == PROTOBUF_C_TYPE_STRING) {
-		*(char **)at = letters + NSDESC_TEXT_MAX + 1 - n;
+		*(char **)at = letters + LETTERS_MAX + 1 - n;
 	} else {
 		assert_int_equal(f->type, PROTOBUF_C_TYPE_UINT32);
 		*(uint32_t *)at = (uint32_t)n;
@@ -260,8 +298,8 @@ static void text_must_be_clean(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
 		struct request r = request_new(ops[i]);
-		const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(
-			r.m->descriptor, fields[i]);
+		const ProtobufCFieldDescriptor *f =
+			protobuf_c_message_descriptor_get_field_by_name(r.m->descriptor, fields[i]);
 
 		*(const char **)messages_at(r.m, f) = "a\x1b[2J";
 		expect_bad(&r, fields[i], "is not UTF-8 text without control characters");
@@ -302,6 +340,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_is_the_protocol),
 		cmocka_unit_test(everything_has_a_name),
+		cmocka_unit_test(every_reason_has_words),
 		cmocka_unit_test(sound_requests_pass),
 		cmocka_unit_test(bounds_of_every_rule),
 		cmocka_unit_test(lists_that_belong_together),
