@@ -16,6 +16,7 @@
 
 #define TIMEOUT_MS_DEFAULT 2000u
 #define LEASES_DEFAULT     256u
+#define OPTIONS_SIZE_FIRST offsetof(struct kvpool_options, log) /* before it had more */
 #define LEASE_MAP_BITS     64u
 
 uint64_t handle_deadline(const struct kvpool *p)
@@ -24,11 +25,14 @@ uint64_t handle_deadline(const struct kvpool *p)
 }
 
 /* One write, so that lines of several threads do not mix. */
-static void print_line(const char *text)
+static void tell_line(const struct kvpool *p, enum kvpool_log_level level, const char *text)
 {
 	int saved = errno;
 
-	dprintf(STDERR_FILENO, "kvpool: %s\n", text);
+	if (p->debug)
+		dprintf(STDERR_FILENO, "kvpool: %s\n", text);
+	if (p->log)
+		p->log(p->log_arg, level, text);
 	errno = saved;
 }
 
@@ -43,8 +47,7 @@ int handle_error(struct kvpool *p, int err, const char *format, ...)
 	pthread_mutex_lock(&p->error_lock);
 	memcpy(p->error, text, sizeof(p->error));
 	pthread_mutex_unlock(&p->error_lock);
-	if (p->debug)
-		print_line(text);
+	tell_line(p, KVPOOL_LOG_ERROR, text);
 	return err;
 }
 
@@ -53,12 +56,12 @@ void handle_debug(const struct kvpool *p, const char *format, ...)
 	char text[HANDLE_ERROR_MAX];
 	va_list ap;
 
-	if (!p->debug)
+	if (!p->debug && !p->log)
 		return;
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	print_line(text);
+	tell_line(p, KVPOOL_LOG_INFO, text);
 }
 
 /* Keeps the counters of a session whose region goes. */
@@ -141,9 +144,19 @@ static void set_name(struct kvpool *p, const char *name)
 		memcpy(p->name, name, n);
 }
 
-static int options_are_valid(const struct kvpool_options *o)
+/* Options of this version out of those of this one or an earlier one; NULL: the defaults. */
+static int options_read(const struct kvpool_options *given, struct kvpool_options *ret)
 {
-	return o->size == sizeof(*o) && o->max_leases <= HANDLE_LEASES_MAX;
+	struct kvpool_options o = { .size = sizeof(o) };
+
+	if (given && given->size != OPTIONS_SIZE_FIRST && given->size != sizeof(o))
+		return -EINVAL;
+	if (given)
+		memcpy(&o, given, given->size);
+	if (o.max_leases > HANDLE_LEASES_MAX)
+		return -EINVAL;
+	*ret = o;
+	return 0;
 }
 
 static int handle_new(const struct kvpool_options *o, struct kvpool **ret)
@@ -157,8 +170,8 @@ static int handle_new(const struct kvpool_options *o, struct kvpool **ret)
 	memset(p, 0, sizeof(*p));
 	p->max_leases = o->max_leases ? o->max_leases : LEASES_DEFAULT;
 	p->timeout_ns = (o->timeout_ms ? o->timeout_ms : TIMEOUT_MS_DEFAULT) * NSEC_PER_MSEC;
-	p->lease_map = calloc(ALIGN_UP(p->max_leases, LEASE_MAP_BITS) / LEASE_MAP_BITS,
-			      sizeof(uint64_t));
+	p->lease_map =
+		calloc(ALIGN_UP(p->max_leases, LEASE_MAP_BITS) / LEASE_MAP_BITS, sizeof(uint64_t));
 	if (p->lease_map)
 		err = fork_page_new(&p->fork_page);
 	if (!err && address_choose(o->socket, secure_getenv("KVPOOL_SOCKET"),
@@ -171,6 +184,8 @@ static int handle_new(const struct kvpool_options *o, struct kvpool **ret)
 	p->alive = p->fork_page;
 	p->refs = 1;
 	p->debug = debug && !strcmp(debug, "1");
+	p->log = o->log;
+	p->log_arg = o->log_arg;
 	p->link_error = -ENOTCONN;
 	set_name(p, o->name);
 	list_init(&p->namespaces);
@@ -183,16 +198,13 @@ static int handle_new(const struct kvpool_options *o, struct kvpool **ret)
 
 int kvpool_connect(const struct kvpool_options *options, struct kvpool **ret)
 {
-	struct kvpool_options defaults = { .size = sizeof(defaults) };
+	struct kvpool_options o;
 	struct kvpool *p;
 	struct link l;
-	int err;
+	int err = options_read(options, &o);
 
-	if (!options)
-		options = &defaults;
-	if (!options_are_valid(options))
-		return -EINVAL;
-	err = handle_new(options, &p);
+	if (!err)
+		err = handle_new(&o, &p);
 	if (err < 0)
 		return err;
 	if (link_get(p, LINK_NOW, handle_deadline(p), &l) == 0)
@@ -221,6 +233,32 @@ enum kvpool_state kvpool_state(const struct kvpool *pool)
 	state = p->rpc ? KVPOOL_CONNECTED : KVPOOL_DISCONNECTED;
 	pthread_mutex_unlock(&p->lock);
 	return state;
+}
+
+uint64_t kvpool_features(const struct kvpool *pool)
+{
+	struct kvpool *p = (struct kvpool *)pool;
+	uint64_t features;
+
+	if (handle_is_forked(p))
+		return 0;
+	pthread_mutex_lock(&p->lock);
+	features = p->features;
+	pthread_mutex_unlock(&p->lock);
+	return features;
+}
+
+size_t kvpool_daemon_version(const struct kvpool *pool, char *buf, size_t n)
+{
+	struct kvpool *p = (struct kvpool *)pool;
+	int length;
+
+	if (handle_is_forked(p))
+		return (size_t)snprintf(buf, n, "%s", "");
+	pthread_mutex_lock(&p->lock);
+	length = snprintf(buf, n, "%s", p->daemon);
+	pthread_mutex_unlock(&p->lock);
+	return (size_t)length;
 }
 
 int kvpool_reconnect(struct kvpool *p)

@@ -25,6 +25,10 @@
 #define HANDLE_ERROR_MAX  512u
 #define HANDLE_LEASES_MAX 16384u
 
+static_assert((int)KVPOOL_UNNAMED == FEATURE_UNNAMED && (int)KVPOOL_HINTS == FEATURE_HINT,
+	      "features of the library and of the protocol are the same bits");
+#define HANDLE_FEATURES ((uint64_t)KVPOOL_UNNAMED | KVPOOL_HINTS)
+
 struct kvpool {
 	const uint32_t *alive;  /* fork.h */
 	struct attach *current; /* atomic: where lookups look; NULL: nowhere */
@@ -41,6 +45,8 @@ struct kvpool {
 	uint32_t max_leases;
 	char name[PROTO_TEXT_MAX + 1];
 	int debug;
+	kvpool_log log; /* NULL: none */
+	void *log_arg;
 
 	pthread_mutex_t lock; /* all below, but for the error */
 	pthread_cond_t link_changed;
@@ -48,11 +54,13 @@ struct kvpool {
 	int connecting, closed; /* a thread connects; the program has let go */
 	int link_error;         /* why it is not connected: -errno */
 	uint64_t retry_at, backoff_ns;
-	uint32_t serial; /* of the last connection that was tried */
+	uint32_t serial;             /* of the last connection that was tried */
 	uint64_t connects, requests; /* connections made; requests of those that are gone */
-	uint32_t max_keys; /* in one request */
+	uint32_t max_keys;           /* in one request; of the last connection, as the next two */
+	uint64_t features;
+	char daemon[PROTO_TEXT_MAX + 1];
 	struct list namespaces;
-	uint64_t *lease_map; /* a bit for each lease that exists */
+	uint64_t *lease_map;          /* a bit for each lease that exists */
 	uint64_t folded[COUNTER_MAX]; /* counters of sessions that are unmapped */
 
 	pthread_mutex_t error_lock;
@@ -97,7 +105,7 @@ uint64_t handle_deadline(const struct kvpool *p);
 int handle_error(struct kvpool *p, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* A line for KVPOOL_DEBUG. */
+/* A line for KVPOOL_DEBUG, and for the program's log. */
 void handle_debug(const struct kvpool *p, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

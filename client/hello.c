@@ -25,6 +25,7 @@ static int hello_take(void *arg, const ProtobufCMessage *reply)
 	};
 	h->session = m->session;
 	h->max_keys = MIN(m->max_keys, FRAME_KEYS_MAX);
+	h->features = m->features & HANDLE_FEATURES;
 	rpc_text(h->daemon, sizeof(h->daemon), m->daemon);
 	return 0;
 }

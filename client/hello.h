@@ -9,6 +9,7 @@ struct hello {
 	struct attach_offer offer; /* with descriptors that belong to the caller: hello_close */
 	uint64_t session;
 	uint32_t max_keys;
+	uint64_t features; /* that the library knows too */
 	char daemon[PROTO_TEXT_MAX + 1]; /* its version, for people */
 };
 

@@ -22,7 +22,7 @@
  * - Fail-open. No daemon, a daemon that dies, a full pool, a refused connection: a miss with its
  *   reason, within the deadline. Nothing here raises a signal, aborts, starts a thread, installs a
  *   handler or prints (unless KVPOOL_DEBUG=1 is in the environment: then one line to stderr for
- *   each change of state and each error).
+ *   each change of state and each error; struct kvpool_options has a callback for the same).
  * - Return values: 0 or a count on success, a negative errno on failure; out-parameters are written
  *   only on success. kvpool_error() has the last failure of a pool in words.
  * - Calls that ask the daemon (kvpool_reconnect, kvpool_ping, kvpool_ns_open, kvpool_reserve,
@@ -45,7 +45,9 @@
  * - Strings and arrays passed in are copied; what is passed out belongs to the library unless it
  *   says otherwise.
  * - Tokens are int32_t ids. Lengths are in tokens, sizes in bytes, times in milliseconds.
- * - Structs that begin with size: set it to sizeof the struct, and zero what you do not use.
+ * - Structs that begin with size: set it to sizeof the struct, and zero what you do not use. A
+ *   program that was compiled with a shorter one of an earlier version goes on working: what it
+ *   does not have counts as zero, or is not written.
  */
 #ifndef KVPOOL_H
 #define KVPOOL_H
@@ -66,12 +68,31 @@ extern "C" {
 /** The version of the library that runs, as KVPOOL_VERSION was for the one that was compiled. */
 const char *kvpool_version(void);
 
+/** What not every version can do. A bit keeps its meaning for ever. */
+enum kvpool_feature {
+	KVPOOL_UNNAMED = 1, /**< slots without a key, named at commit */
+	KVPOOL_HINTS = 2,   /**< what a program knows of the future of a prefix */
+};
+
 /*
  * -------------------------------------------------------------------------------------------------
  * Connection
  */
 
 struct kvpool;
+
+/** Levels of a line of the log, with the numbers of syslog. */
+enum kvpool_log_level {
+	KVPOOL_LOG_ERROR = 3, /**< a call failed: the text of kvpool_error() */
+	KVPOOL_LOG_INFO = 6,  /**< the connection was made, or a namespace differs from another */
+};
+
+/**
+ * Gets a line of text, without a newline. Called from whatever thread calls the library, possibly
+ * from several at once and with locks of the library held: it must not call the library, and should
+ * not wait. Never called in kvpool_acquire, kvpool_extend, kvpool_release.
+ */
+typedef void (*kvpool_log)(void *arg, enum kvpool_log_level level, const char *text);
 
 struct kvpool_options {
 	size_t size; /**< sizeof(struct kvpool_options) */
@@ -83,6 +104,8 @@ struct kvpool_options {
 	unsigned timeout_ms;
 	/** leases that may exist at once; 0: 256, at most 16384 */
 	unsigned max_leases;
+	kvpool_log log; /**< NULL: none */
+	void *log_arg;
 };
 
 /**
@@ -124,6 +147,16 @@ enum kvpool_state kvpool_state(const struct kvpool *pool);
  * process has too many files open), -EBUSY (leases of eight lost connections are still held)...
  */
 int kvpool_reconnect(struct kvpool *pool);
+
+/**
+ * What both the library and the daemon of the last connection can do: bits of enum kvpool_feature.
+ * 0 before the first connection. Asks nobody.
+ */
+uint64_t kvpool_features(const struct kvpool *pool);
+
+/** The version of the daemon of the last connection, "" before the first one. Like kvpool_error().
+ */
+size_t kvpool_daemon_version(const struct kvpool *pool, char *buf, size_t n);
 
 /** Asks the daemon for a sign of life. Returns 0, or why there is none, as kvpool_reconnect(). */
 int kvpool_ping(struct kvpool *pool);
@@ -487,11 +520,13 @@ struct kvpool_stats {
 	uint64_t copies_out, copied_out_bytes; /**< kvpool_lease_read */
 	uint64_t copies_in, copied_in_bytes;   /**< blocks: kvpool_write_copy, kvpool_publish_iov */
 	uint64_t checksum_errors;
-	uint64_t requests;   /**< messages to the daemon */
-	uint64_t reconnects; /**< connections after the first */
+	uint64_t requests;         /**< messages to the daemon */
+	uint64_t reconnects;       /**< connections after the first */
+	uint64_t waits, waited_ns; /**< waits for what another program wrote, and their time */
+	uint64_t stored_blocks, stored_bytes; /**< committed */
 };
 
-/** Returns 0; -EINVAL when size is none that this version knows; -ESTALE. */
+/** Returns 0; -EINVAL when size is none that a version had; -ESTALE. */
 int kvpool_get_stats(const struct kvpool *pool, struct kvpool_stats *ret);
 
 #ifdef __GNUC__

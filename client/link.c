@@ -151,6 +151,8 @@ static void publish(struct kvpool *p, const struct link *l, const struct hello *
 	pthread_mutex_lock(&p->lock);
 	old = p->current;
 	p->max_keys = h->max_keys;
+	p->features = h->features;
+	memcpy(p->daemon, h->daemon, sizeof(p->daemon));
 	p->rpc = rpc_ref(l->rpc);
 	p->connects++;
 	p->backoff_ns = 0;

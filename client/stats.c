@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <string.h>
 
 #include "client/handle.h"
+
+#define STATS_SIZE_FIRST offsetof(struct kvpool_stats, waits) /* before it had more */
 
 /*
  * Counters lie where they are counted: in the region of each session, so that the daemon sees them,
@@ -21,13 +24,16 @@ int kvpool_get_stats(const struct kvpool *pool, struct kvpool_stats *ret)
 {
 	struct kvpool *p = (struct kvpool *)pool;
 
-	if (ret->size != sizeof(*ret))
+	struct kvpool_stats s;
+	size_t size = ret->size;
+
+	if (size != STATS_SIZE_FIRST && size != sizeof(s))
 		return -EINVAL;
 	if (handle_is_forked(p))
 		return -ESTALE;
 	pthread_mutex_lock(&p->lock);
-	*ret = (struct kvpool_stats){
-		.size = sizeof(*ret),
+	s = (struct kvpool_stats){
+		.size = size,
 		.lookups = sum_counter(p, COUNTER_LOOKUPS),
 		.asked_tokens = sum_counter(p, COUNTER_ASKED_TOKENS),
 		.hit_tokens = sum_counter(p, COUNTER_HIT_TOKENS),
@@ -41,7 +47,12 @@ int kvpool_get_stats(const struct kvpool *pool, struct kvpool_stats *ret)
 		.checksum_errors = sum_counter(p, COUNTER_CRC_ERRORS),
 		.requests = p->requests + (p->rpc ? rpc_requests(p->rpc) : 0),
 		.reconnects = p->connects ? p->connects - 1 : 0,
+		.waits = sum_counter(p, COUNTER_WAITS),
+		.waited_ns = sum_counter(p, COUNTER_WAITED_NS),
+		.stored_blocks = sum_counter(p, COUNTER_STORED),
+		.stored_bytes = sum_counter(p, COUNTER_STORED_BYTES),
 	};
 	pthread_mutex_unlock(&p->lock);
+	memcpy(ret, &s, size);
 	return 0;
 }

@@ -50,6 +50,7 @@ static long wait_chain(struct kvpool_ns *ns, const struct link *l, const struct 
 		       uint64_t until, uint64_t deadline)
 {
 	Kvpool__Wait m = KVPOOL__WAIT__INIT;
+	uint64_t began = clock_ns();
 	struct waited w = { 0 };
 	size_t at = 0;
 	int err;
@@ -62,6 +63,8 @@ static long wait_chain(struct kvpool_ns *ns, const struct link *l, const struct 
 		m.timeout_ms = left_ms(until);
 		err = wait_part(ns->pool, l, &m, deadline, &w);
 	}
+	handle_count(ns->pool, l->attach, COUNTER_WAITS, 1);
+	handle_count(ns->pool, l->attach, COUNTER_WAITED_NS, clock_ns() - began);
 	return err < 0 ? err : (long)at;
 }
 

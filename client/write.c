@@ -15,9 +15,10 @@
 #define FAULT_AROUND KIB(64)
 
 static_assert((int)KVPOOL_GRANTED == VERDICT_GRANTED && (int)KVPOOL_PRESENT == VERDICT_PRESENT &&
-	      (int)KVPOOL_BUSY == VERDICT_BUSY && (int)KVPOOL_FULL == VERDICT_FULL &&
-	      (int)KVPOOL_NO_PARENT == VERDICT_NO_PARENT &&
-	      (int)KVPOOL_COMMITTED == VERDICT_COMMITTED && (int)KVPOOL_STALE == VERDICT_STALE,
+		      (int)KVPOOL_BUSY == VERDICT_BUSY && (int)KVPOOL_FULL == VERDICT_FULL &&
+		      (int)KVPOOL_NO_PARENT == VERDICT_NO_PARENT &&
+		      (int)KVPOOL_COMMITTED == VERDICT_COMMITTED &&
+		      (int)KVPOOL_STALE == VERDICT_STALE,
 	      "verdicts of the library and of the protocol are the same numbers");
 
 /* One block of memory: the entries of gen first, for their alignment. */
@@ -446,6 +447,12 @@ static int commit_granted(struct kvpool_write *w, size_t n)
 	return err < 0 ? err : c.stored;
 }
 
+void write_count_stored(const struct kvpool_write *w, size_t n)
+{
+	handle_count(w->pool, w->link.attach, COUNTER_STORED, n);
+	handle_count(w->pool, w->link.attach, COUNTER_STORED_BYTES, n * w->ns->block_bytes);
+}
+
 /* What nothing is known of. */
 static void make_stale(struct kvpool_write *w, size_t n)
 {
@@ -470,6 +477,8 @@ int kvpool_commit(struct kvpool_write *w, size_t n)
 	stored = commit_granted(w, n);
 	if (stored < 0)
 		make_stale(w, n);
+	else
+		write_count_stored(w, (size_t)stored);
 	return stored;
 }
 

@@ -327,6 +327,10 @@ enum session_counter {
 	COUNTER_COPIES_IN,
 	COUNTER_COPIED_IN_BYTES,
 	COUNTER_CRC_ERRORS,     /* copy-outs whose checksum was wrong */
+	COUNTER_WAITS,          /* for what another client wrote, and their time */
+	COUNTER_WAITED_NS,
+	COUNTER_STORED,         /* blocks committed, and their bytes */
+	COUNTER_STORED_BYTES,
 	COUNTER_MAX = 32,
 };
 

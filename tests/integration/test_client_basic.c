@@ -570,6 +570,50 @@ static void test_threads(void **state)
 	assert_int_equal(s.hit_tokens, 0);
 }
 
+struct told {
+	unsigned int errors, infos;
+	char last[200];
+};
+
+static void tell(void *arg, enum kvpool_log_level level, const char *text)
+{
+	struct told *t = arg;
+
+	*(level == KVPOOL_LOG_ERROR ? &t->errors : &t->infos) += 1;
+	snprintf(t->last, sizeof(t->last), "%s", text);
+}
+
+static void test_log(void **state)
+{
+	struct told told = {0};
+	struct kvpool_options o = {
+		.size = sizeof(o), .socket = "/nonexistent/kvpool.sock", .log = tell, .log_arg = &told};
+	struct kvpool *p;
+	char text[200];
+
+	assert(kvpool_connect(&o, &p) == 0);
+	assert_int_equal(told.errors, 1);
+	assert_int_equal(told.infos, 0);
+	kvpool_error(p, text, sizeof(text));
+	assert_string_equal(told.last, text);
+	kvpool_close(p);
+
+	o.socket = d.socket;
+	assert(kvpool_connect(&o, &p) == 0);
+	assert_int_equal(told.errors, 1);
+	assert_int_equal(told.infos, 1);
+	assert_non_null(strstr(told.last, "connected to kvpoold"));
+	kvpool_close(p);
+
+	/* A program of before there was one. */
+	o.size = offsetof(struct kvpool_options, log);
+	assert(kvpool_connect(&o, &p) == 0);
+	assert_int_equal(told.infos, 1);
+	assert_int_equal(kvpool_daemon_version(p, text, sizeof(text)), strlen(KVPOOL_VERSION));
+	assert_string_equal(text, KVPOOL_VERSION);
+	kvpool_close(p);
+}
+
 /* One line to stderr for each change of state and each error; nothing without it. */
 static void test_debug(void **state)
 {
@@ -626,6 +670,7 @@ int main(void)
 		TEST(test_stop),
 		TEST(test_threads),
 		TEST(test_debug),
+		TEST(test_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,6 +67,9 @@ static void test_error_text(void **state)
 	assert_string_equal(text, "cannot ");
 	assert_int_equal(kvpool_state(pool), KVPOOL_DISCONNECTED);
 	assert_int_equal(kvpool_reconnect(pool), -ENOENT);
+	assert_int_equal(kvpool_features(pool), 0);
+	assert_int_equal(kvpool_daemon_version(pool, text, sizeof(text)), 0);
+	assert_string_equal(text, "");
 }
 
 static int bind_socket(int type)

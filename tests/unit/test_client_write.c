@@ -586,6 +586,13 @@ static void test_publish_iov(void **state)
 	assert_int_equal(kvpool_get_stats(pool, &s), 0);
 	assert_int_equal(s.copies_in, BLOCKS);
 	assert_int_equal(s.copied_in_bytes, BLOCKS * BB);
+	assert_int_equal(s.stored_blocks, BLOCKS);
+	assert_int_equal(s.stored_bytes, BLOCKS * BB);
+	/* A program of before these were counted. */
+	s = (struct kvpool_stats){ .size = offsetof(struct kvpool_stats, waits), .waits = 4711 };
+	assert_int_equal(kvpool_get_stats(pool, &s), 0);
+	assert_int_equal(s.copies_in, BLOCKS);
+	assert_int_equal(s.waits, 4711);
 	assert_int_equal(kvpool_publish_iov(ns, tokens, BT, 0, &iov, 1), -EINVAL);
 	check_error("buffer 0 has 4095 bytes, not the 4096 of a block");
 	iov.iov_len = BB;
@@ -601,6 +608,8 @@ static void test_publish_iov_behind_a_gap(void **state)
 
 static void test_wait(void **state)
 {
+	struct kvpool_stats s = { .size = sizeof(s) };
+
 	fake_publish(&fake, keys, 0, 6);
 	assert_int_equal(kvpool_wait(ns, tokens, BLOCKS * BT, 0, 100), 6 * BT);
 	assert_int_equal(kvpool_wait(ns, tokens, BLOCKS * BT, 4, 0), 6 * BT);
@@ -609,6 +618,9 @@ static void test_wait(void **state)
 	assert_int_equal(kvpool_wait(ns, tokens, 6 * BT + 5, 0, 100), 6 * BT);
 	assert_int_equal(kvpool_reserve(ns, tokens, 8 * BT, 6, &w), 2);
 	assert_int_equal(kvpool_wait(ns, tokens, BLOCKS * BT, 4, 100), -ETIMEDOUT);
+	assert_int_equal(kvpool_get_stats(pool, &s), 0);
+	assert_int_equal(s.waits, 5);
+	assert_true(s.waited_ns > 0);
 	check_error(
 		"blocks are still being written by another program: the time to wait for them is "
 		"over");
