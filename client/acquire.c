@@ -16,6 +16,7 @@
 #include "client/hash.h"
 #include "client/lease.h"
 #include "client/ns.h"
+#include "client/prompt.h"
 
 #define TIER TIER_HOST
 
@@ -63,6 +64,14 @@ static struct ask ask_for_keys(const struct kvpool_ns *ns, const struct kvpool_k
 		.n_tokens = n_keys * ns->block_tokens,
 		.full = n_keys ? KVPOOL_COMPLETE : KVPOOL_BELOW_MIN,
 	};
+}
+
+static struct ask ask_for_chain(const struct kvpool_chain *c)
+{
+	struct ask a = ask_for_tokens(c->ns, NULL, c->n_tokens);
+
+	a.keys = (const struct block_key *)kvpool_chain_keys(c);
+	return a;
 }
 
 /* The last one is current until it is retired: then there is another one, or none. */
@@ -374,5 +383,26 @@ size_t kvpool_extend_keys(struct kvpool_lease *l, const struct kvpool_key *keys,
 	if (!can_extend(l))
 		return 0;
 	ask = ask_for_keys(l->ns, keys, n_keys);
+	return extend(l, &ask);
+}
+
+size_t kvpool_acquire_chain(const struct kvpool_chain *c, struct kvpool_lease *l, unsigned flags)
+{
+	struct ask ask = ask_for_chain(c);
+
+	return rebind(l, c->ns, flags & KVPOOL_DEPTH_ONLY) ? extend(l, &ask) : 0;
+}
+
+size_t kvpool_extend_chain(struct kvpool_lease *l, const struct kvpool_chain *c)
+{
+	struct ask ask;
+
+	if (!can_extend(l))
+		return 0;
+	if (memcmp(&c->ns->seed, &l->ns->seed, sizeof(l->ns->seed))) {
+		l->reason = KVPOOL_NAMESPACE;
+		return kvpool_lease_tokens(l);
+	}
+	ask = ask_for_chain(c);
 	return extend(l, &ask);
 }

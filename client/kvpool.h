@@ -283,6 +283,59 @@ size_t kvpool_hash(const struct kvpool_ns *ns, const struct kvpool_key *after,
  */
 size_t kvpool_usable_tokens(size_t n_tokens, uint32_t block_tokens);
 
+/**
+ * The tokens of a conversation as it grows, and the keys of its full blocks: a turn hashes what is
+ * new and nothing else, so its cost does not depend on the history.
+ *
+ * 	kvpool_chain_new(ns, &chain);
+ * 	kvpool_chain_append(chain, turn, n_turn);
+ * 	tokens = kvpool_acquire_chain(chain, lease, 0);
+ * 	... compute the rest ...
+ * 	kvpool_publish_chain(chain, fill, state);
+ *
+ * A checkpoint of it is its number of tokens, and kvpool_chain_truncate() goes back there. A fork
+ * (beams, several answers to one prompt) costs nothing until both sides have grown: then the one
+ * that grew second copies its tokens and keys, 6 bytes a token with blocks of 16.
+ *
+ * A chain belongs to one thread at a time; different ones are independent, forks of one chain too.
+ * Nothing here asks the daemon. -ESTALE in a child, as everywhere.
+ */
+struct kvpool_chain;
+
+/** Makes an empty one, which holds on to the namespace. -ENOMEM, -ESTALE. */
+int kvpool_chain_new(struct kvpool_ns *ns, struct kvpool_chain **ret);
+
+/** NULL is ignored. Returns NULL. */
+struct kvpool_chain *kvpool_chain_free(struct kvpool_chain *chain);
+
+/** A second chain with the same tokens. -ENOMEM, -ESTALE. */
+int kvpool_chain_fork(const struct kvpool_chain *chain, struct kvpool_chain **ret);
+
+/**
+ * Adds n tokens at the end. -EINVAL: more than 1048576 blocks. -ENOMEM. When it fails the chain is
+ * what it was.
+ */
+int kvpool_chain_append(struct kvpool_chain *chain, const int32_t *tokens, size_t n);
+
+/** Forgets all tokens from number n_tokens on. -EINVAL: it has fewer. */
+int kvpool_chain_truncate(struct kvpool_chain *chain, size_t n_tokens);
+
+/**
+ * Makes it the chain of these n tokens, for a program that gets the whole conversation each time:
+ * keeps what is the same from the start on, and appends the rest. *ret_same, if it is not NULL, is
+ * how many tokens were kept. As kvpool_chain_append().
+ */
+int kvpool_chain_update(struct kvpool_chain *chain, const int32_t *tokens, size_t n,
+			size_t *ret_same);
+
+size_t kvpool_chain_tokens(const struct kvpool_chain *chain);
+
+/** Its full blocks: so many keys there are. */
+size_t kvpool_chain_blocks(const struct kvpool_chain *chain);
+
+/** Valid until the chain is changed or freed. NULL before the first token. */
+const struct kvpool_key *kvpool_chain_keys(const struct kvpool_chain *chain);
+
 /*
  * -------------------------------------------------------------------------------------------------
  * Reading
@@ -355,6 +408,13 @@ size_t kvpool_extend(struct kvpool_lease *lease, const int32_t *tokens, size_t n
 
 /** The same with the keys of the whole chain. */
 size_t kvpool_extend_keys(struct kvpool_lease *lease, const struct kvpool_key *keys, size_t n_keys);
+
+/** kvpool_acquire() for the tokens of a chain, without hashing. Takes KVPOOL_DEPTH_ONLY. */
+size_t kvpool_acquire_chain(const struct kvpool_chain *chain, struct kvpool_lease *lease,
+			    unsigned flags);
+
+/** kvpool_extend() likewise. A chain of another namespace: KVPOOL_NAMESPACE. */
+size_t kvpool_extend_chain(struct kvpool_lease *lease, const struct kvpool_chain *chain);
 
 /**
  * Lets go. Pointers of kvpool_lease_block() are invalid from here. Releasing an empty lease is
@@ -432,6 +492,10 @@ int kvpool_reserve(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
 int kvpool_reserve_keys(struct kvpool_ns *ns, const struct kvpool_key *parent,
 			const struct kvpool_key *keys, size_t n_keys, struct kvpool_write **ret);
 
+/** kvpool_reserve() for the full blocks of a chain, without hashing. */
+int kvpool_reserve_chain(const struct kvpool_chain *chain, size_t first_block,
+			 struct kvpool_write **ret);
+
 size_t kvpool_write_blocks(const struct kvpool_write *write);
 
 /** Of block i of the write, from 0 on. KVPOOL_STALE when i is out of range. */
@@ -484,6 +548,9 @@ typedef int (*kvpool_fill)(void *arg, size_t i, void *block);
 int kvpool_publish(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, kvpool_fill fill,
 		   void *arg);
 
+/** The same for a chain, without hashing. */
+int kvpool_publish_chain(const struct kvpool_chain *chain, kvpool_fill fill, void *arg);
+
 /**
  * The same from memory: iov[i] is block first_block + i of the prompt, each of block_bytes bytes.
  * Blocks before first_block must be cached. -EINVAL: another length, or more blocks than the prompt
@@ -504,6 +571,9 @@ int kvpool_publish_iov(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tok
  */
 long kvpool_wait(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, size_t first_block,
 		 unsigned timeout_ms);
+
+/** The same for the full blocks of a chain, without hashing. */
+long kvpool_wait_chain(const struct kvpool_chain *chain, size_t first_block, unsigned timeout_ms);
 
 /*
  * -------------------------------------------------------------------------------------------------

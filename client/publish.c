@@ -5,6 +5,7 @@
 
 #include "client/chain.h"
 #include "client/ns.h"
+#include "client/prompt.h"
 #include "client/write.h"
 #include "shm/lookup.h"
 
@@ -141,6 +142,18 @@ int kvpool_publish(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
 	n = publish_chain(ns, &c, &s);
 	chain_close(&c);
 	return n;
+}
+
+int kvpool_publish_chain(const struct kvpool_chain *chain, kvpool_fill fill, void *arg)
+{
+	struct source s = { .fill = fill, .arg = arg };
+	struct chain c;
+	int err;
+
+	if (handle_is_forked(chain->ns->pool))
+		return -ESTALE;
+	err = prompt_run(chain, 0, &c);
+	return err < 0 ? err : publish_chain(chain->ns, &c, &s);
 }
 
 static int check_lengths(const struct kvpool_ns *ns, const struct iovec *iov, size_t n)

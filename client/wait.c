@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "client/chain.h"
 #include "client/ns.h"
+#include "client/prompt.h"
 #include "proto/kvpool.pb-c.h"
 
 /* What one WAIT said. */
@@ -68,30 +69,50 @@ static long wait_chain(struct kvpool_ns *ns, const struct link *l, const struct 
 	return err < 0 ? err : (long)at;
 }
 
+/* Returns how many tokens of the prompt are cached then. */
+static long wait_run(struct kvpool_ns *ns, const struct chain *c, unsigned timeout_ms)
+{
+	struct kvpool *p = ns->pool;
+	uint64_t until = clock_ns() + timeout_ms * NSEC_PER_MSEC;
+	/* An answer that is due at once takes a moment, too. */
+	uint64_t deadline = timeout_ms ? until : handle_deadline(p);
+	struct link l;
+	long n = 0;
+	int err;
+
+	if (c->n) {
+		err = link_get(p, LINK_PATIENT, deadline, &l);
+		if (err < 0)
+			return link_errno(err);
+		n = wait_chain(ns, &l, c, until, deadline);
+		link_put(p, &l);
+	}
+	return n < 0 ? n : (long)((c->first + (size_t)n) * ns->block_tokens);
+}
+
 long kvpool_wait(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, size_t first_block,
 		 unsigned timeout_ms)
 {
-	struct kvpool *p = ns->pool;
-	uint64_t until, deadline;
 	struct chain c;
-	struct link l;
 	long n;
 
-	if (handle_is_forked(p))
+	if (handle_is_forked(ns->pool))
 		return -ESTALE;
-	until = clock_ns() + timeout_ms * NSEC_PER_MSEC;
-	/* An answer that is due at once takes a moment, too. */
-	deadline = timeout_ms ? until : handle_deadline(p);
 	n = chain_open(&c, ns, tokens, n_tokens, first_block, CHAIN_ALL);
 	if (n < 0)
 		return n;
-	n = c.n ? link_get(p, LINK_PATIENT, deadline, &l) : 0;
-	if (n < 0) {
-		n = link_errno((int)n);
-	} else if (c.n) {
-		n = wait_chain(ns, &l, &c, until, deadline);
-		link_put(p, &l);
-	}
+	n = wait_run(ns, &c, timeout_ms);
 	chain_close(&c);
-	return n < 0 ? n : (long)((first_block + (size_t)n) * ns->block_tokens);
+	return n;
+}
+
+long kvpool_wait_chain(const struct kvpool_chain *chain, size_t first_block, unsigned timeout_ms)
+{
+	struct chain c;
+	int err;
+
+	if (handle_is_forked(chain->ns->pool))
+		return -ESTALE;
+	err = prompt_run(chain, first_block, &c);
+	return err < 0 ? err : wait_run(chain->ns, &c, timeout_ms);
 }

@@ -5,6 +5,7 @@
 
 #include "client/chain.h"
 #include "client/ns.h"
+#include "client/prompt.h"
 #include "client/write.h"
 #include "kernels/copy.h"
 #include "kernels/crc32c.h"
@@ -271,6 +272,18 @@ int kvpool_reserve(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
 	n = write_reserve(ns, chain_parent(&c, 0), c.keys, c.n, ret);
 	chain_close(&c);
 	return n;
+}
+
+int kvpool_reserve_chain(const struct kvpool_chain *chain, size_t first_block,
+			 struct kvpool_write **ret)
+{
+	struct chain c;
+	int err;
+
+	if (handle_is_forked(chain->ns->pool))
+		return -ESTALE;
+	err = prompt_run(chain, first_block, &c);
+	return err < 0 ? err : write_reserve(chain->ns, chain_parent(&c, 0), c.keys, c.n, ret);
 }
 
 size_t kvpool_write_blocks(const struct kvpool_write *w)

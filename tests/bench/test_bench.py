@@ -79,11 +79,11 @@ class Bench(unittest.TestCase):
             self.assertIn("rounds", r["why_not"])
 
     def test_table(self):
-        done = self.run_bench("--rounds", "5", "hash")
+        done = self.run_bench("--rounds", "5", "hash", "chain")
         self.assertIn(done.returncode, (0, 3), done.stderr)
         lines = done.stdout.splitlines()
         self.assertEqual(lines[0].split()[:6], ["CASE", "VALUE", "LIMIT", "UNIT", "RATIO", "BAR"])
-        self.assertEqual([line.split()[0] for line in lines[1:]], ["hash/16", "hash/32"])
+        self.assertEqual([line.split()[0] for line in lines[1:]], ["hash/16", "hash/32", "chain/turn"])
 
     def test_llama_asked_for_but_not_to_be_had(self):
         done = self.run_bench("--model", "/nonexistent.gguf", "llama", "--json")

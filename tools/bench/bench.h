@@ -100,7 +100,8 @@ struct bench_group {
 	int (*run)(const struct bench_options *opt);
 };
 
-extern const struct bench_group bench_lookup, bench_hash, bench_copy, bench_zero_copy, bench_llama;
+extern const struct bench_group bench_lookup, bench_hash, bench_turn, bench_copy, bench_zero_copy,
+	bench_llama;
 
 double bench_now(void);
 uint64_t bench_random(uint64_t *state);

@@ -12,7 +12,7 @@
 #define DESCRIPTORS_MAX (1u << 26)
 
 static const struct bench_group *const groups[] = {
-	&bench_lookup, &bench_hash, &bench_zero_copy, &bench_copy, &bench_llama,
+	&bench_lookup, &bench_hash, &bench_turn, &bench_zero_copy, &bench_copy, &bench_llama,
 };
 
 struct command {
