@@ -154,8 +154,9 @@ static void check_host_slot(struct checker_run *r, uint32_t d)
 static void check_tiers(struct checker_run *r, uint32_t d, uint64_t word)
 {
 	unsigned int tiers = word_tiers(word), memory = (1u << TIER_MEMORY_MAX) - 1;
+	unsigned int known = memory | 1u << TIER_DISK | 1u << TIER_REMOTE;
 
-	if (!(tiers & memory) || tiers >> (TIER_REMOTE + 1)) {
+	if (!(tiers & memory) || tiers & ~known) {
 		found(r, d, "tiers is 0x%02x, expected one of memory or more", tiers);
 		return;
 	}
@@ -260,7 +261,7 @@ static void check_desc(struct checker_run *r, uint32_t d)
 	}
 	if (word_flags(word))
 		found(r, d, "flags is 0x%x, expected 0", word_flags(word));
-	if (aux->zero || aux->zero2)
+	if (aux->zero)
 		found(r, d, "zero is not 0, expected 0");
 	check_state(r, d, word);
 }

@@ -87,7 +87,7 @@ static inline uint64_t slot_offset(uint32_t slot)
 /* The slot field of a memory tier. */
 static inline uint32_t *control_slot(const struct control *c, uint32_t d, enum tier tier)
 {
-	return tier < 2 ? &c->desc[d].slot[tier] : &c->aux[d].slot[tier - 2];
+	return &c->desc[d].slot[tier];
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layout of shared memory, version 1. Three regions, all made by the daemon
+ * The layout of shared memory, version 2. Three regions, all made by the daemon
  * (doc/shm-layout.md):
  *
  *   control   One per domain. Header, namespaces, extents, index, descriptors. Written by the
@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAYOUT_VERSION 1u
+#define LAYOUT_VERSION 2u
 
 #define CONTROL_MAGIC 0x314c54434f50564bull /* "KVPOCTL1" */
 #define SESSION_MAGIC 0x314e45534f50564bull /* "KVPOSEN1" */
@@ -61,7 +61,7 @@ struct block_key {
 enum tier {
 	TIER_HOST = 0,
 	TIER_DEVICE = 1,
-	TIER_MEMORY_MAX = 4, /* bits 2 and 3: two more memory tiers */
+	TIER_MEMORY_MAX = 2, /* bits 2 and 3 are of no tier, and 0 */
 	TIER_DISK = 4,
 	TIER_REMOTE = 5,
 };
@@ -120,7 +120,7 @@ struct desc {
 	uint64_t word;
 	uint64_t key[KEY_WORDS];
 	uint32_t parent;
-	uint32_t slot[2]; /* TIER_HOST, TIER_DEVICE */
+	uint32_t slot[TIER_MEMORY_MAX];
 	uint32_t crc;
 	uint32_t depth;
 	uint32_t ns;
@@ -138,26 +138,21 @@ static_assert(offsetof(struct desc, ns) == 60, "");
 /*
  * What a hit does not read, one for each descriptor.
  *
- * check     W daemon before COMMITTED: a 32-bit mix of key, parent, crc, depth, ns and writer
- *           (desc_check). R a successor daemon, which drops a block whose check is wrong.
- * slot      W daemon. Slots of memory tiers 2 and 3, as in struct desc.
  * writer    W daemon before COMMITTED: number of the session that wrote the bytes. R readers, to
  *           count what came from another program.
+ * check     W daemon before COMMITTED: a 32-bit mix of key, parent, crc, depth, ns and writer
+ *           (desc_check). R a successor daemon, which drops a block whose check is wrong.
  */
 struct desc_aux {
-	uint32_t check;
-	uint32_t slot[2];
-	uint32_t zero;
 	uint64_t writer;
-	uint64_t zero2;
+	uint32_t check;
+	uint32_t zero;
 };
 
-static_assert(sizeof(struct desc_aux) == 32, "");
-static_assert(offsetof(struct desc_aux, check) == 0, "");
-static_assert(offsetof(struct desc_aux, slot) == 4, "");
+static_assert(sizeof(struct desc_aux) == 16, "");
+static_assert(offsetof(struct desc_aux, writer) == 0, "");
+static_assert(offsetof(struct desc_aux, check) == 8, "");
 static_assert(offsetof(struct desc_aux, zero) == 12, "");
-static_assert(offsetof(struct desc_aux, writer) == 16, "");
-static_assert(offsetof(struct desc_aux, zero2) == 24, "");
 
 /*
  * The index: buckets of one cache line, eight entries each: tag:16 | gen:16 | descriptor + 1:32,
