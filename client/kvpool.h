@@ -451,6 +451,47 @@ enum kvpool_read_flag {
 int kvpool_lease_read(struct kvpool_lease *lease, uint64_t offset, const struct iovec *iov,
 		      int iovcnt, unsigned flags);
 
+/**
+ * Where the tokens of one sequence lie in paged memory of the engine's own, and in a block.
+ *
+ * A row is row_bytes bytes that lie side by side in both (the K of one token and one KV head, say).
+ * There are n_rows of them a token in each plane (K or V of one layer, say). Row r of token t,
+ * which is counted from the start of the sequence, lies in plane p
+ *
+ * 	of the engine at planes[p] + pages[t / page_tokens] * page_stride
+ * 		+ t % page_tokens * page_token_stride + r * page_row_stride
+ * 	of its block at block_offset + p * block_plane_stride
+ * 		+ t % block_tokens * block_token_stride + r * block_row_stride
+ *
+ * Pages may be larger or smaller than blocks, planes any part of a block (one layer), and rows and
+ * tokens in any order; what lies side by side in both is copied in one piece. Strides are bytes.
+ */
+struct kvpool_paged {
+	size_t size;         /**< sizeof(struct kvpool_paged) */
+	void *const *planes; /**< n_planes addresses */
+	size_t n_planes;
+	uint64_t plane_bytes; /**< of each plane: nothing beyond is touched */
+	const int32_t *pages; /**< the block table of the sequence: n_pages numbers of pages */
+	size_t n_pages;
+	uint32_t page_tokens;
+	uint32_t n_rows;
+	uint64_t row_bytes;
+	uint64_t page_stride, page_token_stride, page_row_stride;
+	uint64_t block_offset, block_plane_stride, block_token_stride, block_row_stride;
+};
+
+/**
+ * Copies tokens [first_token, first_token + n_tokens) of the lease into paged memory. Pages with a
+ * negative number are left out. KVPOOL_VERIFY reads each block that has some of them twice: as a
+ * whole for its checksum, and then what is copied. Returns 0.
+ *
+ * -ERANGE: the lease has fewer tokens, or the table has no page for them. -EINVAL: something lies
+ * outside of its block or plane; kvpool_error() says what. -EBADMSG, -ENODATA, -ESTALE as
+ * kvpool_lease_read(). But for -EBADMSG, nothing was copied.
+ */
+int kvpool_lease_scatter(struct kvpool_lease *lease, size_t first_token, size_t n_tokens,
+			 const struct kvpool_paged *to, unsigned flags);
+
 /*
  * -------------------------------------------------------------------------------------------------
  * Writing
@@ -514,6 +555,19 @@ void *kvpool_write_block(const struct kvpool_write *write, size_t i);
  * kvpool_commit() need not read the block again; after it, do not write through the pointer too.
  */
 int kvpool_write_copy(struct kvpool_write *write, size_t i, const struct iovec *iov, int iovcnt);
+
+/**
+ * Fills the granted ones of blocks [first, first + n) of the write out of paged memory (struct
+ * kvpool_paged): block first begins with token first_token of the sequence. Bytes of a block that
+ * no row covers keep what they have, which is undefined unless they were written. Returns how many
+ * blocks were filled.
+ *
+ * -EINVAL: the write has fewer blocks, first_token is not the start of a block, a page has a
+ * negative number, or something lies outside of its block or plane. -ERANGE: the table has no page
+ * for a token. -ESTALE. After these nothing was copied.
+ */
+int kvpool_write_gather(struct kvpool_write *write, size_t first, size_t n, size_t first_token,
+			const struct kvpool_paged *from);
 
 /**
  * Makes the first n blocks of the write visible (all: kvpool_write_blocks()): of those, the granted

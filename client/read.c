@@ -5,9 +5,9 @@
  */
 #include <errno.h>
 
-#include "client/lease.h"
 #include "client/link.h"
 #include "client/ns.h"
+#include "client/read.h"
 #include "kernels/copy.h"
 #include "kernels/crc32c.h"
 #include "proto/kvpool.pb-c.h"
@@ -46,11 +46,15 @@ static int next_run(struct reader *r, struct copy_run *run)
 	return 1;
 }
 
-/* A copy-out differed from what the descriptor says: the daemon looks for itself. */
-static int report(const struct kvpool_lease *l, uint64_t block)
+uint32_t read_crc(const struct kvpool_lease *l, uint64_t i)
+{
+	return load_relaxed(&l->attach->control.desc[l->notes[i].desc].crc);
+}
+
+int read_report(const struct kvpool_lease *l, uint64_t i)
 {
 	const struct control *c = &l->attach->control;
-	uint32_t d = l->notes[block].desc;
+	uint32_t d = l->notes[i].desc;
 	uint64_t gen = word_gen(load_acquire(&c->desc[d].word));
 	struct kvpool *p = l->pool;
 	Kvpool__Report m = KVPOOL__REPORT__INIT;
@@ -65,7 +69,7 @@ static int report(const struct kvpool_lease *l, uint64_t block)
 	return handle_error(p, -EBADMSG,
 			    "block %llu of a lease of namespace \"%s\" has a wrong checksum: "
 			    "its bytes changed after they were stored; the daemon was told",
-			    (unsigned long long)block, l->ns->model);
+			    (unsigned long long)i, l->ns->model);
 }
 
 /* Adds a run to the checksum of its block, and compares at the end of one that was read whole. */
@@ -83,9 +87,7 @@ static int check_run(struct reader *r, const struct copy_run *run)
 	r->check_at += run->n;
 	if (!r->whole || r->check_at % block_bytes)
 		return 0;
-	if (r->crc == load_relaxed(&l->attach->control.desc[l->notes[block].desc].crc))
-		return 0;
-	return report(l, block);
+	return r->crc == read_crc(l, block) ? 0 : read_report(l, block);
 }
 
 static int copy_runs(struct reader *r, struct copy_run *runs, unsigned int n)

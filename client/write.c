@@ -306,7 +306,7 @@ void *kvpool_write_block(const struct kvpool_write *w, size_t i)
 	return kvpool_write_verdict(w, i) == KVPOOL_GRANTED ? slot_of(w, &w->blocks[i]) : NULL;
 }
 
-static void count_copies(struct kvpool_write *w, size_t n)
+void write_count_copies(struct kvpool_write *w, size_t n)
 {
 	handle_count(w->pool, w->link.attach, COUNTER_COPIES_IN, n);
 	handle_count(w->pool, w->link.attach, COUNTER_COPIED_IN_BYTES, n * w->ns->block_bytes);
@@ -360,7 +360,7 @@ int kvpool_write_copy(struct kvpool_write *w, size_t i, const struct iovec *iov,
 	w->blocks[i].crc = iovcnt == 1 ? copy_crc(to, iov->iov_base, iov->iov_len)
 				       : copy_pieces(to, iov, iovcnt);
 	w->blocks[i].has_crc = 1;
-	count_copies(w, 1);
+	write_count_copies(w, 1);
 	return 0;
 }
 
@@ -381,7 +381,7 @@ void write_copy_blocks(struct kvpool_write *w, const struct iovec *iov, size_t n
 		if (k < RUNS_MAX && i + 1 < n)
 			continue;
 		if (k)
-			count_copies(w, k);
+			write_count_copies(w, k);
 		copy_crc_batch(runs, k);
 		for (; k; k--) {
 			block[k - 1]->crc = runs[k - 1].crc;
