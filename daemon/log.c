@@ -30,7 +30,7 @@ static struct {
 	unsigned int lines, left_out;
 } log_state = { .level = LOG_INFO };
 
-static const char *const level_names[] = {
+static const char *const level_names[LOG_LEVELS] = {
 	"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug",
 };
 
@@ -42,6 +42,11 @@ int log_level_parse(const char *name)
 	if (!strcmp(name, "error"))
 		return LOG_ERR;
 	return strcmp(name, "warn") ? -1 : LOG_WARNING;
+}
+
+const char *log_level_name(int level)
+{
+	return level_names[level];
 }
 
 /* Whether stderr is the stream that the service manager connected to the journal. */
@@ -57,10 +62,20 @@ static int log_is_journal(void)
 	return st.st_dev == dev && st.st_ino == ino;
 }
 
-void log_open(int level)
+void log_open(int level, enum log_target target)
 {
 	log_state.level = level;
-	log_state.journal = log_is_journal();
+	log_state.journal = target == LOG_TO_AUTO ? log_is_journal() : target == LOG_TO_JOURNAL;
+}
+
+void log_set_level(int level)
+{
+	log_state.level = level;
+}
+
+int log_level(void)
+{
+	return log_state.level;
 }
 
 const char *log_hex(const void *data, size_t n, char out[LOG_HEX_BYTES])
@@ -159,7 +174,8 @@ static void journal_field(char *out, size_t n, const struct log_field *f)
 		*c = (char)toupper((unsigned char)*c);
 }
 
-static void log_to_journal(int level, const char *line, const struct log_field *fields, size_t n)
+/* Returns 0, or -errno when there is no journal to take it. */
+static int log_to_journal(int level, const char *line, const struct log_field *fields, size_t n)
 {
 	char message[LOG_LINE_BYTES + 16], priority[16], text[LOG_FIELDS_MAX][256];
 	struct iovec iov[LOG_FIELDS_MAX + 2];
@@ -173,7 +189,7 @@ static void log_to_journal(int level, const char *line, const struct log_field *
 		journal_field(text[i], sizeof(text[i]), &fields[i]);
 		iov[count++] = (struct iovec){ text[i], strlen(text[i]) };
 	}
-	(void)sd_journal_sendv(iov, count);
+	return sd_journal_sendv(iov, count);
 }
 
 static void log_out(int level, const char *sentence, const struct log_field *fields, size_t n)
@@ -181,9 +197,7 @@ static void log_out(int level, const char *sentence, const struct log_field *fie
 	char line[LOG_LINE_BYTES];
 
 	log_format(line, sizeof(line), sentence, fields, n);
-	if (log_state.journal)
-		log_to_journal(level, line, fields, n);
-	else
+	if (!log_state.journal || log_to_journal(level, line, fields, n) < 0)
 		fprintf(stderr, "<%d>%s\n", level, line);
 }
 

@@ -34,8 +34,25 @@ struct log_field {
 /* "debug", "info", ... to the numbers of syslog. Returns -1 for no level. */
 int log_level_parse(const char *name);
 
+/* Levels are 0 to LOG_LEVELS - 1. */
+#define LOG_LEVELS 8
+const char *log_level_name(int level);
+
+/*
+ * Where lines go: to the journal if stderr is the journal, else to stderr; or to one of them in any
+ * case.
+ */
+enum log_target {
+	LOG_TO_AUTO,
+	LOG_TO_JOURNAL,
+	LOG_TO_STDERR,
+};
+
 /* What is less urgent than level is left out. To be called once, before the first line. */
-void log_open(int level);
+void log_open(int level, enum log_target target);
+
+void log_set_level(int level);
+int log_level(void);
 
 /* Lines of the same kind beyond a rate are counted, and the count is told with the next line. */
 void log_write(int level, const char *sentence, const struct log_field *fields, size_t n);

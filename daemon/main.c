@@ -58,7 +58,7 @@ static int main_run(const struct options *o)
 			o->ready_fd);
 		return EXIT_USAGE;
 	}
-	log_open(o->log_level);
+	log_open(o->log_level, LOG_TO_AUTO);
 	umask(MAIN_UMASK);
 	main_protect();
 	main_ignore_signals();

@@ -204,20 +204,6 @@ static void test_flow_wraps(void **state)
 				  "          a piece that is longer than a line\n");
 }
 
-static void test_distance(void **state)
-{
-	assert_int_equal(word_distance("status", "status"), 0);
-	assert_int_equal(word_distance("stauts", "status"), 1);
-	assert_int_equal(word_distance("statu", "status"), 1);
-	assert_int_equal(word_distance("flash", "flush"), 1);
-	assert_int_equal(word_distance("", "ping"), 4);
-	assert_true(word_distance("reboot", "status") >= WORD_FAR);
-	/* Words longer than its table are compared by their beginnings. */
-	assert_int_equal(word_distance("0123456789012345678901234567890123456789",
-				       "01234567890123456789012345678901zzzz"),
-			 0);
-}
-
 static void test_listed(void **state)
 {
 	assert_true(word_listed("namespaces clients", "clients"));
@@ -234,7 +220,7 @@ int main(void)
 		cmocka_unit_test(test_select_too_many), cmocka_unit_test(test_empty_cell_is_a_dash),
 		cmocka_unit_test(test_cell_replaced),	cmocka_unit_test(test_clean),
 		cmocka_unit_test(test_measure),		cmocka_unit_test(test_flow_wraps),
-		cmocka_unit_test(test_distance),	cmocka_unit_test(test_listed),
+			cmocka_unit_test(test_listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/parse.h"
+#include "base/suggest.h"
 #include "tools/kvpoolctl/say.h"
 #include "tools/kvpoolctl/word.h"
 
@@ -101,8 +102,7 @@ static size_t find_row(int letter)
 /* optopt is 0 for a long option that there is none of. */
 static enum ctl_exit unknown_option(const char *given)
 {
-	const struct row *best = NULL;
-	unsigned int least = WORD_FAR;
+	struct suggest s = SUGGEST_INIT(given + 2);
 
 	if (optopt >= OPT_SYSTEM)
 		return say_error(EXIT_USAGE, "\"%s\" gives a value to an option that takes none",
@@ -110,17 +110,12 @@ static enum ctl_exit unknown_option(const char *given)
 	if (optopt)
 		return say_error(EXIT_USAGE, "unknown option \"-%c\" (see kvpoolctl --help)",
 				 optopt);
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		unsigned int d = word_distance(given + 2, rows[i].name);
-
-		if (*rows[i].name && d < least) {
-			least = d;
-			best = &rows[i];
-		}
-	}
-	if (best)
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (*rows[i].name)
+			suggest_offer(&s, rows[i].name);
+	if (s.best)
 		return say_error(EXIT_USAGE, "unknown option \"%s\": did you mean \"--%s\"?", given,
-				 best->name);
+				 s.best);
 	return say_error(EXIT_USAGE, "unknown option \"%s\" (see kvpoolctl --help)", given);
 }
 

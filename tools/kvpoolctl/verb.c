@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "tools/kvpoolctl/word.h"
+#include "base/suggest.h"
 
 static const struct verb verbs[] = {
 	{ "status", "State at a glance (the default)", verb_status },
@@ -25,18 +25,11 @@ const struct verb *verb_find(const char *name)
 
 const struct verb *verb_suggest(const char *name)
 {
-	const struct verb *best = NULL;
-	unsigned int least = WORD_FAR;
+	struct suggest s = SUGGEST_INIT(name);
 
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-		unsigned int d = word_distance(name, verbs[i].name);
-
-		if (d < least) {
-			least = d;
-			best = &verbs[i];
-		}
-	}
-	return best;
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		suggest_offer(&s, verbs[i].name);
+	return s.best ? verb_find(s.best) : NULL;
 }
 
 void verb_help(FILE *out)
