@@ -64,7 +64,7 @@ struct config {
 		uint64_t reservation_ns;
 		uint64_t quarantine_ns;
 	} cache;
-	struct {
+	struct config_limits {
 		uint32_t max_clients;
 		uint32_t max_clients_per_user;
 		uint32_t max_namespaces;

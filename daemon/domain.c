@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,15 +14,6 @@
 #include "daemon/verify.h"
 #include "daemon/wait.h"
 #include "proto/kvpool.pb-c.h"
-
-#define DOMAIN_NAMESPACES 256u
-
-/*
- * Prefill of a long prompt on a processor takes minutes between reserve and commit. A writer that
- * hangs for longer is stuck.
- */
-#define DOMAIN_RESERVATION_NS (300 * NSEC_PER_SEC)
-#define DOMAIN_QUARANTINE_NS  NSEC_PER_SEC
 
 /* By default one block for so many bytes of pool, and no fewer than that many. */
 #define DOMAIN_BLOCK_BYTES KIB(64)
@@ -206,16 +198,17 @@ static int domain_add_sources(struct domain *d)
 
 static int domain_make_pool(struct domain *d)
 {
-	unsigned int shift = pool_granule_shift(d->cfg.pool_bytes);
-	uint64_t bytes = d->cfg.pool_bytes >> shift << shift;
+	const struct config *c = d->config;
+	unsigned int shift = pool_granule_shift(c->host.pool_bytes);
+	uint64_t bytes = c->host.pool_bytes >> shift << shift;
 	uint64_t blocks = MIN(MAX(bytes / DOMAIN_BLOCK_BYTES, DOMAIN_BLOCKS_MIN), POOL_BLOCKS_MAX);
 	const struct pool_config cfg = {
 		.pool_bytes = bytes,
-		.max_blocks = d->cfg.max_blocks ?: (uint32_t)blocks,
-		.max_namespaces = DOMAIN_NAMESPACES,
+		.max_blocks = c->host.max_blocks ?: (uint32_t)blocks,
+		.max_namespaces = c->limits.max_namespaces,
 		.granule_shift = shift,
-		.reservation_ns = DOMAIN_RESERVATION_NS,
-		.quarantine_ns = DOMAIN_QUARANTINE_NS,
+		.reservation_ns = c->cache.reservation_ns,
+		.quarantine_ns = c->cache.quarantine_ns,
 	};
 	int r = pool_new(&cfg, &domain_pool_ops, d, &d->pool);
 
@@ -269,6 +262,7 @@ int domain_new(sd_event *event, struct worker *worker, const struct domain_confi
 	if (!d)
 		return -ENOMEM;
 	d->cfg = *cfg;
+	d->config = cfg->config;
 	d->started = clock_ns();
 	d->tick_at = UINT64_MAX;
 	d->event = event;
@@ -303,6 +297,22 @@ struct domain *domain_free(struct domain *d)
 	free(d->arena_memory);
 	free(d);
 	return NULL;
+}
+
+int domain_check_config(const struct domain *d, const struct config *now,
+			char why[DOMAIN_WHY_BYTES])
+{
+	if (now->host.pool_bytes == d->config->host.pool_bytes)
+		return 0;
+	snprintf(why, DOMAIN_WHY_BYTES, "host.pool_size: cannot change while the daemon runs");
+	return -EINVAL;
+}
+
+void domain_apply_config(struct domain *d, const struct config *now)
+{
+	d->config = now;
+	pool_set_timeouts(d->pool, now->cache.reservation_ns, now->cache.quarantine_ns);
+	domain_tick_soon(d);
 }
 
 void domain_add(struct domain *d, struct session *s)

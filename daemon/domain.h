@@ -9,6 +9,7 @@
 #define KVP_DAEMON_DOMAIN_H
 
 #include "daemon/backing.h"
+#include "daemon/config.h"
 #include "daemon/options.h"
 #include "daemon/session.h"
 #include "daemon/usage.h"
@@ -18,11 +19,8 @@
  * An ended session counts as long as it may still pin something. What it keeps until its region is
  * gone, memory and descriptors, is bounded apart.
  */
-#define DOMAIN_CLIENTS      256u
-#define DOMAIN_CLIENTS_UID  64u /* of one user */
-#define DOMAIN_SESSIONS     (4 * DOMAIN_CLIENTS) /* all that drain included */
-#define DOMAIN_SESSIONS_UID (4 * DOMAIN_CLIENTS_UID)
-#define DOMAIN_ADMINS      16u
+#define DOMAIN_SESSIONS_FACTOR 4u /* times max_clients: all that drain included */
+#define DOMAIN_ADMINS	       16u
 
 /* Hazard words of all sessions: what a scan reads, some 1 ms. */
 #define DOMAIN_HAZARDS (512u << 10)
@@ -40,8 +38,7 @@ struct domain_counts {
 struct domain_config {
 	const char *name;
 	enum instance instance;
-	uint64_t pool_bytes;
-	uint32_t max_blocks; /* 0: by the size of the pool */
+	const struct config *config; /* until domain_apply_config */
 	/*
 	 * Of a system instance: who may be a client, or an operator. None: the socket's mode
 	 * decides.
@@ -51,6 +48,7 @@ struct domain_config {
 
 struct domain {
 	struct domain_config cfg;
+	const struct config *config; /* in force; its owner keeps it */
 	uint64_t started;
 	sd_event *event;
 	struct worker *worker;
@@ -87,6 +85,20 @@ struct domain {
 /* Returns 0 or -errno. */
 int domain_new(sd_event *event, struct worker *worker, const struct domain_config *cfg,
 	       struct domain **ret);
+
+/*
+ * Whether now can take the place of the configuration in force; if not, -EINVAL and why, which names
+ * the key.
+ */
+#define DOMAIN_WHY_BYTES 256u
+int domain_check_config(const struct domain *d, const struct config *now,
+			char why[DOMAIN_WHY_BYTES]);
+
+/*
+ * It does, from here on: acts on what differs. After domain_check_config, and so without fail. Keys
+ * that take a restart are the same in both. The old one may be freed afterwards.
+ */
+void domain_apply_config(struct domain *d, const struct config *now);
 
 /* After worker_free. Accepts NULL, returns NULL. */
 struct domain *domain_free(struct domain *d);

@@ -40,9 +40,9 @@ static uint32_t gate_count_clients(const struct domain *d, uid_t uid)
 }
 
 /* Whether so many sessions of a user, or of anybody, are too many for one more. */
-static int gate_is_full(const struct domain *d, uid_t uid, uint32_t clients, uint32_t sessions)
+static int gate_is_full(const struct domain *d, uid_t uid, uint32_t clients)
 {
-	uint32_t n = gate_count_sessions(d, uid);
+	uint32_t n = gate_count_sessions(d, uid), sessions = DOMAIN_SESSIONS_FACTOR * clients;
 
 	/* Reading everybody's pins takes a while, and mostly it is not needed. */
 	return n >= sessions || (n >= clients && gate_count_clients(d, uid) >= clients);
@@ -63,6 +63,7 @@ static int gate_may(const struct domain *d, const struct peer *peer, int admin)
 enum proto_error gate_check(const struct domain *d, const struct peer *peer, int admin,
 			    char why[GATE_WHY_BYTES])
 {
+	const struct config_limits *limits = &d->config->limits;
 	struct domain_census census;
 
 	domain_census(d, &census);
@@ -78,14 +79,14 @@ enum proto_error gate_check(const struct domain *d, const struct peer *peer, int
 			 census.admins);
 		return ERROR_LIMIT;
 	}
-	if (!admin && gate_is_full(d, GATE_ANYBODY, DOMAIN_CLIENTS, DOMAIN_SESSIONS)) {
+	if (!admin && gate_is_full(d, GATE_ANYBODY, limits->max_clients)) {
 		snprintf(why, GATE_WHY_BYTES,
 			 "kvpoold has %u clients, %u of them ended ones whose memory somebody still"
 			 " maps, which is all it takes: end some (kvpoolctl clients lists them)",
 			 census.clients, census.draining);
 		return ERROR_LIMIT;
 	}
-	if (!admin && gate_is_full(d, peer->uid, DOMAIN_CLIENTS_UID, DOMAIN_SESSIONS_UID)) {
+	if (!admin && gate_is_full(d, peer->uid, limits->max_clients_per_user)) {
 		snprintf(why, GATE_WHY_BYTES,
 			 "user %u has %u clients, ended ones whose memory somebody still maps"
 			 " included, which is all that one user may have: end some (kvpoolctl"

@@ -20,6 +20,7 @@
 
 struct manager {
 	struct options options;
+	struct config *config;
 	sd_event *event;
 	struct worker *worker;
 	struct domain *domain;
@@ -131,8 +132,7 @@ static int manager_make_domain(struct manager *m)
 	const struct domain_config cfg = {
 		.name = "default",
 		.instance = m->options.instance,
-		.pool_bytes = m->options.pool_bytes,
-		.max_blocks = m->options.max_blocks,
+		.config = m->config,
 		.client_group = m->client_group,
 		.admin_group = m->admin_group,
 	};
@@ -144,8 +144,8 @@ static int manager_make_domain(struct manager *m)
 	}
 	r = domain_new(m->event, m->worker, &cfg, &m->domain);
 	if (r < 0)
-		log_line(LOG_ERR, "cannot make the pool", LOG_NUMBER("pool_bytes", cfg.pool_bytes),
-			 LOG_NUMBER("max_blocks", cfg.max_blocks), LOG_ERRNO(r),
+		log_line(LOG_ERR, "cannot make the pool", LOG_NUMBER("pool_bytes", m->config->host.pool_bytes),
+			 LOG_NUMBER("max_blocks", m->config->host.max_blocks), LOG_ERRNO(r),
 			 LOG_TEXT("advice", manager_pool_advice(r)));
 	return r;
 }
@@ -227,6 +227,13 @@ int manager_new(const struct options *o, struct manager **ret)
 	if (!m)
 		return -ENOMEM;
 	m->options = *o;
+	m->config = config_new(o->pool_bytes);
+	if (!m->config) {
+		free(m);
+		return -ENOMEM;
+	}
+	m->config->host.pool_bytes = o->pool_bytes;
+	m->config->host.max_blocks = o->max_blocks;
 	m->client_group = manager_group(o, "kvpool");
 	m->admin_group = manager_group(o, "kvpool-admin");
 	/*
@@ -296,6 +303,7 @@ struct manager *manager_free(struct manager *m)
 	sd_event_source_disable_unref(m->sigint);
 	sd_event_source_disable_unref(m->status);
 	sd_event_unref(m->event);
+	config_free(m->config);
 	free(m);
 	return NULL;
 }

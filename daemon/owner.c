@@ -122,6 +122,13 @@ static uint64_t due(const struct pool *p, const struct pool_owner *o)
 	return p->node[o->reserved.first].used + p->cfg.reservation_ns;
 }
 
+void pool_set_timeouts(struct pool *p, uint64_t reservation_ns, uint64_t quarantine_ns)
+{
+	p->cfg.reservation_ns = reservation_ns;
+	p->cfg.quarantine_ns = quarantine_ns;
+	p->next_time_out = 0; /* look at all of them */
+}
+
 static uint64_t time_out_owner(struct pool *p, struct pool_owner *o, uint64_t now,
 			       uint32_t *budget)
 {

@@ -116,6 +116,9 @@ int pool_new(const struct pool_config *cfg, const struct pool_ops *ops, void *ct
 	     struct pool **ret);
 struct pool *pool_free(struct pool *p);
 
+/* As in struct pool_config, for what is reserved already too. Then pool_tick() is due. */
+void pool_set_timeouts(struct pool *p, uint64_t reservation_ns, uint64_t quarantine_ns);
+
 /* The descriptors that clients get: control read-only, pool read-write. They stay the pool's. */
 int pool_control_fd(const struct pool *p);
 int pool_memory_fd(const struct pool *p);
