@@ -165,6 +165,13 @@ int block_prune(struct pool *p, uint32_t top, int (*fn)(struct pool *p, uint32_t
 	}
 }
 
+void block_note_gone(struct pool *p, uint32_t d, enum miss_reason why, uint64_t now)
+{
+	struct block_key key = desc_key(&p->control, d);
+
+	ghost_note(&p->ghost, &key, block_namespace(p, d)->number, why, now);
+}
+
 void block_count(struct pool *p, uint32_t d, enum desc_state from, enum desc_state to)
 {
 	struct namespace *ns = block_namespace(p, d);

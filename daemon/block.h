@@ -13,6 +13,7 @@
 #define KVP_DAEMON_BLOCK_H
 
 #include "daemon/pool.h"
+#include "proto/reason.h"
 #include "shm/word.h"
 
 #define BLOCK_LOOSE 0xfffffffeu /* prev of a block that hangs nowhere */
@@ -63,6 +64,9 @@ void block_left(struct pool *p, uint32_t d);
  */
 int block_prune(struct pool *p, uint32_t top, int (*fn)(struct pool *p, uint32_t d, void *arg),
 		void *arg);
+
+/* d, whose descriptor has its key, is no longer to be had, or not going to be: remembers why. */
+void block_note_gone(struct pool *p, uint32_t d, enum miss_reason why, uint64_t now);
 
 /* Counts d, whose descriptor has its namespace, from one state to another. */
 void block_count(struct pool *p, uint32_t d, enum desc_state from, enum desc_state to);

@@ -108,7 +108,8 @@ static void dispatch_message(struct request *rq, const struct operation *o, cons
 			     why);
 		return;
 	}
-	o->handler(rq);
+	rq->handler = o->handler;
+	rq->handler(rq);
 }
 
 static void dispatch_request(struct request *rq, const void *body, size_t n)

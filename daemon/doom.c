@@ -27,6 +27,8 @@ struct gathered {
 	uint32_t n, room;
 	uint32_t voided;
 	uint32_t flush; /* its number */
+	enum miss_reason why;
+	uint64_t now;
 };
 
 static int gather_one(struct pool *p, uint32_t d, void *arg)
@@ -35,7 +37,7 @@ static int gather_one(struct pool *p, uint32_t d, void *arg)
 
 	switch (block_state(p, d)) {
 	case DESC_RESERVED:
-		reserve_void(p, d);
+		reserve_void(p, d, g->why, g->now);
 		g->voided++;
 		return 0;
 	case DESC_DOOMED: /* earlier: it is in p->doomed */
@@ -45,6 +47,7 @@ static int gather_one(struct pool *p, uint32_t d, void *arg)
 	}
 	lru_remove(&block_namespace(p, d)->lru, d);
 	owner_uncached(p, d);
+	block_note_gone(p, d, g->why, g->now);
 	block_count(p, d, DESC_COMMITTED, DESC_DOOMED);
 	p->block[d].bucket = g->flush;
 	p->doomed[p->n_doomed + g->n++] = d;
@@ -128,7 +131,12 @@ static void doom(struct pool *p, const struct gathered *g, uint64_t now)
 /* One step of a flush. Returns 1 when there is more. */
 static int flush_step(struct pool *p, struct namespace *ns, uint64_t now, struct pool_flushed *f)
 {
-	struct gathered g = { .room = p->flush_step, .flush = ns->flush };
+	struct gathered g = {
+		.room = p->flush_step,
+		.flush = ns->flush,
+		.why = MISS_FLUSHED,
+		.now = now,
+	};
 	uint64_t before = ns->flush_kept, freed;
 
 	while (ns->flush_roots != DESC_NONE)
@@ -228,7 +236,7 @@ int pool_pin_for_verify(struct pool *p, uint32_t desc, uint64_t gen, uint64_t *r
 int pool_verify_done(struct pool *p, uint32_t desc, uint64_t gen, int wrong, uint64_t now)
 {
 	struct verify_pin *v = find_verify(p, desc, gen);
-	struct gathered g = { .room = UINT32_MAX };
+	struct gathered g = { .room = UINT32_MAX, .why = MISS_CORRUPT, .now = now };
 
 	if (!v)
 		return 0;

@@ -20,8 +20,9 @@ static void restore(struct pool *p, uint32_t d, uint64_t now)
 	block_touch(p, d, now);
 }
 
-static void drop(struct pool *p, uint32_t d)
+static void drop(struct pool *p, uint32_t d, enum miss_reason why, uint64_t now)
 {
+	block_note_gone(p, d, why, now);
 	keymap_remove(&p->keymap, d);
 	owner_uncached(p, d);
 	block_left(p, d);
@@ -35,10 +36,12 @@ static void prefetch(const struct pool *p, const uint32_t *batch, uint32_t n)
 		struct block_key key = desc_key(&p->control, batch[i]);
 
 		pool_prefetch_key(p, &key);
+		ghost_prefetch(&p->ghost, &key);
 	}
 }
 
-uint32_t evictor_take(struct pool *p, const uint32_t *batch, uint32_t n, uint64_t now)
+uint32_t evictor_take(struct pool *p, const uint32_t *batch, uint32_t n, enum miss_reason why,
+		      uint64_t now)
 {
 	uint32_t freed;
 
@@ -56,7 +59,7 @@ uint32_t evictor_take(struct pool *p, const uint32_t *batch, uint32_t n, uint64_
 		if (block_state(p, batch[i]) == DESC_COMMITTED)
 			block_leaf(p, batch[i]);
 		else
-			drop(p, batch[i]);
+			drop(p, batch[i], why, now);
 	}
 	return freed;
 }
@@ -110,7 +113,7 @@ uint32_t evictor_run(struct pool *p, struct namespace *ns, uint32_t want, uint64
 	/* Again when all of a batch was pinned between the two snapshots. */
 	for (unsigned int i = 0; i < TRIES && !freed; i++) {
 		n = gather(p, ns, batch, MIN(want, EVICTOR_BATCH), &aside);
-		freed = evictor_take(p, batch, n, now);
+		freed = evictor_take(p, batch, n, MISS_EVICTED, now);
 	}
 	put_back(p, &aside, now);
 	return freed;

@@ -4,15 +4,17 @@
 #define KVP_DAEMON_EVICTOR_H
 
 #include "daemon/namespace.h"
+#include "proto/reason.h"
 
 #define EVICTOR_BATCH 256u
 
 /*
  * Takes a batch out: closed below, each block before its parent, all loose, COMMITTED and in no
- * heap. Pinned ones, and what is above them, come back to where they were, as used now. Returns how
- * many are gone.
+ * heap. Pinned ones, and what is above them, come back to where they were, as used now. The others
+ * are remembered as gone for that reason. Returns how many they are.
  */
-uint32_t evictor_take(struct pool *p, const uint32_t *batch, uint32_t n, uint64_t now);
+uint32_t evictor_take(struct pool *p, const uint32_t *batch, uint32_t n, enum miss_reason why,
+		      uint64_t now);
 
 /*
  * Evicts up to want blocks of ns (at most EVICTOR_BATCH), those first that were used longest ago,

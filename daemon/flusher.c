@@ -4,14 +4,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/hex.h"
-#include "base/parse.h"
+#include "daemon/find_ns.h"
 #include "daemon/flusher.h"
 #include "daemon/log.h"
 #include "daemon/request.h"
-
-/* Digits of a fingerprint that may stand for a namespace: fewer are a name, or a slip. */
-#define FLUSHER_DIGITS_MIN 6u
 
 struct flusher {
 	struct session *session;
@@ -19,8 +15,8 @@ struct flusher {
 	int dry_run;
 	char name[NSDESC_TEXT_MAX + 1]; /* empty: all */
 	sd_event_source *source;
-	uint32_t ns;              /* the next one to look at */
-	int begun;                /* it matches, and part is the sum of its steps */
+	uint32_t ns; /* the next one to look at */
+	int begun;   /* it matches, and part is the sum of its steps */
 	struct pool_flushed part;
 	struct pool_flushed sum;
 	uint32_t matched;
@@ -36,30 +32,13 @@ struct flusher *flusher_free(struct flusher *f)
 	return NULL;
 }
 
-/* By model, by number, or by the first digits of the fingerprint. */
-static int flusher_matches(const struct flusher *f, uint32_t ns, const struct pool_ns_stats *stats)
-{
-	char hex[2 * KEY_BYTES + 1];
-	size_t n = strlen(f->name);
-	const char *why;
-	uint64_t number;
-
-	if (!n || !strcmp(f->name, stats->model))
-		return 1;
-	if (parse_count(f->name, 0, UINT32_MAX, &number, &why) == 0 && number == ns)
-		return 1;
-	hex_encode(stats->seed, KEY_BYTES, hex);
-	return n >= FLUSHER_DIGITS_MIN && !strncmp(hex, f->name, n);
-}
-
 /* Goes on to the next namespace that is meant. Returns 0 when there is none. */
 static int flusher_begin(struct flusher *f)
 {
 	struct pool *p = f->session->domain->pool;
-	struct pool_ns_stats stats;
 
 	for (; f->ns < pool_control(p)->max_namespaces; f->ns++)
-		if (pool_ns_get_stats(p, f->ns, &stats) == 0 && flusher_matches(f, f->ns, &stats)) {
+		if (find_ns_matches(p, f->ns, f->name)) {
 			f->begun = 1;
 			f->matched++;
 			memset(&f->part, 0, sizeof(f->part));
@@ -104,10 +83,7 @@ static void flusher_answer(struct flusher *f)
 	struct session *s = f->session;
 
 	if (!f->matched && *f->name) {
-		session_error(s, OP_FLUSH, f->id, ERROR_NO_NAMESPACE, "namespace",
-			      "no namespace has this number, model or beginning of a fingerprint "
-			      "(6 digits at least):"
-			      " see kvpoolctl namespaces");
+		session_error(s, OP_FLUSH, f->id, ERROR_NO_NAMESPACE, "namespace", FIND_NS_NONE);
 	} else {
 		if (!f->dry_run)
 			flusher_log(f);

@@ -4,6 +4,7 @@
  * includes this.
  *
  * 	keymap		key -> descriptor
+ * 	ghost		keys that went, and why
  * 	block		trees, chains, numbers, counts
  * 	extent		granules, extents, slots
  * 	namespace	the table of namespaces
@@ -21,6 +22,7 @@
 
 #include "daemon/block.h"
 #include "daemon/extent.h"
+#include "daemon/ghost.h"
 #include "daemon/keymap.h"
 #include "daemon/namespace.h"
 #include "daemon/owner.h"
@@ -53,6 +55,7 @@ struct pool {
 	uint32_t held;        /* what room is made for goes below it: no leaf meanwhile */
 
 	struct keymap keymap;
+	struct ghost_ring ghost;
 	struct extent_map extents;
 	struct namespace *namespaces; /* cfg.max_namespaces */
 	uint32_t namespaces_end;      /* none from here on was ever open */

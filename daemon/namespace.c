@@ -222,6 +222,18 @@ const uint8_t *pool_ns_desc(const struct pool *p, uint32_t ns, size_t *ret_n)
 	return x->desc;
 }
 
+int pool_ns_names(const struct pool *p, uint32_t ns, const char **ret_model,
+		  const uint8_t **ret_seed)
+{
+	const struct namespace *x = namespace_get(p, ns);
+
+	if (!x)
+		return -ENOENT;
+	*ret_model = x->model;
+	*ret_seed = x->seed;
+	return 0;
+}
+
 void pool_ns_hold(struct pool *p, uint32_t ns)
 {
 	p->namespaces[ns].holds++;

@@ -134,7 +134,7 @@ static uint64_t time_out_owner(struct pool *p, struct pool_owner *o, uint64_t no
 {
 	while (*budget && due(p, o) <= now) {
 		/* What is below it was reserved later, but can't be committed without it. */
-		uint32_t n = reserve_void_tree(p, o->reserved.first);
+		uint32_t n = reserve_void_tree(p, o->reserved.first, now);
 
 		p->count.reservations_timed_out += n;
 		*budget -= MIN(*budget, n);
@@ -177,7 +177,7 @@ uint64_t owner_release_orphans(struct pool *p, uint64_t now, uint32_t *budget)
 void pool_owner_end(struct pool *p, struct pool_owner *o, uint64_t now)
 {
 	while (o->reserved.first != DESC_NONE)
-		reserve_void_tree(p, o->reserved.first);
+		reserve_void_tree(p, o->reserved.first, now);
 }
 
 void pool_owner_gone(struct pool *p, struct pool_owner *o, uint64_t now)

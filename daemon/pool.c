@@ -120,12 +120,15 @@ static int make_arrays(struct pool *p)
 
 static int make_parts(struct pool *p)
 {
-	uint64_t salt;
-	int r = random_words(&salt, 1);
+	uint64_t salt[2];
+	int r = random_words(salt, ARRAY_SIZE(salt));
 
 	if (r < 0)
 		return r;
-	r = keymap_init(&p->keymap, p->cfg.max_blocks, &p->control, salt);
+	r = keymap_init(&p->keymap, p->cfg.max_blocks, &p->control, salt[0]);
+	if (r < 0)
+		return r;
+	r = ghost_init(&p->ghost, p->cfg.max_blocks, salt[1]);
 	if (r < 0)
 		return r;
 	return extent_map_init(&p->extents, &p->control, p->ops, p->ctx);
@@ -181,6 +184,7 @@ struct pool *pool_free(struct pool *p)
 	for (uint32_t i = 0; p->namespaces && i < p->cfg.max_namespaces; i++)
 		namespace_fini(&p->namespaces[i]);
 	extent_map_fini(&p->extents);
+	ghost_fini(&p->ghost);
 	keymap_fini(&p->keymap);
 	free(p->namespaces);
 	free(p->index.claimed);

@@ -142,6 +142,10 @@ int pool_ns_open(struct pool *p, const uint8_t *desc, size_t n, const struct nsd
 /* The canonical descriptor that a namespace was opened with; NULL for the number of none. */
 const uint8_t *pool_ns_desc(const struct pool *p, uint32_t ns, size_t *ret_n);
 
+/* Its model, until it is closed, and its seed (KEY_BYTES). Returns 0, -ENOENT for a number of none. */
+int pool_ns_names(const struct pool *p, uint32_t ns, const char **ret_model,
+		  const uint8_t **ret_seed);
+
 /*
  * Sessions that have a namespace open keep it in the table, with or without blocks. Hold it before
  * anything else is opened: an empty one that nobody holds makes room for another. With the last

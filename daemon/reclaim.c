@@ -209,7 +209,7 @@ static enum outcome try_window(struct pool *p, const struct taker *t, const stru
 		put_back(p, &g);
 		return OUTCOME_NONE;
 	}
-	if (evictor_take(p, p->batch, g.n, t->now) != g.n)
+	if (evictor_take(p, p->batch, g.n, MISS_EVICTED, t->now) != g.n)
 		return OUTCOME_NONE;
 	if (r == LOOK_LARGE)
 		return OUTCOME_PART;

@@ -13,12 +13,16 @@
 #include "daemon/domain.h"
 #include "proto/kvpool.pb-c.h"
 
+struct find_id;
+
 struct request {
 	struct session *session;
 	struct domain *domain;
 	struct frame_header head;
 	const struct proto_op_info *op;
+	void (*handler)(struct request *rq);
 	const void *msg; /* the unpacked message of op->request */
+	const struct find_id *found; /* the second time: what daemon/finder.h found */
 	uint64_t now;
 };
 

@@ -38,6 +38,13 @@ static void say(struct pool *p, struct run *r, uint32_t i, enum proto_verdict v)
 	p->count.full += v == VERDICT_FULL;
 }
 
+/* The first key of the run that finds no place; a reader breaks off at this one. */
+static void note_refused(struct pool *p, const struct run *r, uint32_t i)
+{
+	ghost_renew(&p->ghost, &r->keys[i], r->ns->number,
+		    r->full == FULL_QUOTA ? MISS_QUOTA : MISS_FULL, r->now);
+}
+
 static enum proto_verdict full(struct run *r, enum proto_full why)
 {
 	r->full = why;
@@ -181,6 +188,8 @@ static void run_keys(struct pool *p, struct run *r)
 			if (i >= r->roomy)
 				make_room(p, r, i);
 			v = try_grant(p, r, i);
+			if (v == VERDICT_FULL)
+				note_refused(p, r, i);
 		}
 		say(p, r, i, v);
 	}
@@ -311,8 +320,9 @@ enum proto_verdict pool_abort(struct pool *p, struct pool_owner *o, uint32_t des
 	return VERDICT_FREED;
 }
 
-void reserve_void(struct pool *p, uint32_t d)
+void reserve_void(struct pool *p, uint32_t d, enum miss_reason why, uint64_t now)
 {
+	block_note_gone(p, d, why, now);
 	unreserve(p, d);
 	desc_set_state(&p->control, d, DESC_QUARANTINE);
 	block_count(p, d, DESC_RESERVED, DESC_QUARANTINE);
@@ -320,20 +330,28 @@ void reserve_void(struct pool *p, uint32_t d)
 	p->count.quarantined++;
 }
 
-static int void_one(struct pool *p, uint32_t d, void *n)
+struct voided {
+	uint32_t n;
+	uint64_t now;
+};
+
+static int void_one(struct pool *p, uint32_t d, void *arg)
 {
-	reserve_void(p, d);
-	++*(uint32_t *)n;
+	struct voided *v = arg;
+
+	reserve_void(p, d, MISS_WRITER_DIED, v->now);
+	v->n++;
 	return 0;
 }
 
-uint32_t reserve_void_tree(struct pool *p, uint32_t top)
+uint32_t reserve_void_tree(struct pool *p, uint32_t top, uint64_t now)
 {
-	uint32_t parent = block_parent(p, top), n = 0;
+	uint32_t parent = block_parent(p, top);
+	struct voided v = { .now = now };
 
-	block_prune(p, top, void_one, &n);
+	block_prune(p, top, void_one, &v);
 	block_leaf(p, parent);
-	return n;
+	return v.n;
 }
 
 void reserve_unquarantine(struct pool *p, uint32_t d, int late)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "daemon/dispatch.h"
 #include "daemon/domain.h"
+#include "daemon/finder.h"
 #include "daemon/flusher.h"
 #include "daemon/log.h"
 #include "daemon/touches.h"
@@ -173,6 +174,7 @@ struct session *session_free(struct session *s)
 		return NULL;
 	wait_end_all(s);
 	s->flush = flusher_free(s->flush);
+	s->finder = finder_free(s->finder);
 	conn_close(&s->conn, clock_ns());
 	sd_event_source_disable_unref(s->peer_source);
 	peer_clear(&s->peer);
@@ -228,6 +230,7 @@ static void session_end_requests(struct session *s, uint64_t now)
 		touches_drain(s, now);
 	wait_end_all(s);
 	s->flush = flusher_free(s->flush);
+	s->finder = finder_free(s->finder);
 	while (s->n_ns)
 		pool_ns_drop(d->pool, s->ns[--s->n_ns]);
 	pool_owner_end(d->pool, &s->owner, now);

@@ -31,6 +31,7 @@
 
 struct domain;
 struct flusher;
+struct finder;
 
 enum session_state {
 	SESSION_NEW = 1,
@@ -81,7 +82,9 @@ struct session {
 	struct list waits;
 	uint32_t n_waits, n_wait_keys;
 	uint32_t n_reports;
-	struct flusher *flush; /* of an admin connection */
+	/* Of an admin connection: what takes several rounds. */
+	struct flusher *flush;
+	struct finder *finder;
 };
 
 /*
