@@ -56,32 +56,36 @@ static const char *explain(int err, const struct rpc_call *call)
 	}
 }
 
-int hello_exchange(struct kvpool *p, struct rpc *r, uint64_t deadline, struct hello *ret,
-		   char text[RPC_TEXT_MAX])
+void hello_init(struct hello *h)
 {
-	Kvpool__Hello m = KVPOOL__HELLO__INIT;
-	struct hello h;
-	struct rpc_call call = { .op = OP_HELLO, .take = hello_take, .arg = &h };
-	int err;
+	*h = (struct hello){ .offer = { .control_fd = -1, .pool_fd = -1, .region_fd = -1 } };
+}
 
-	m.protocol_min = PROTOCOL_MIN;
-	m.protocol_max = PROTOCOL_MAX;
-	m.layout = LAYOUT_VERSION;
-	m.library = (char *)KVPOOL_VERSION;
-	m.name = p->name;
-	m.hazards = 2 * p->max_leases;
-	err = rpc_call(r, &call, &m.base, deadline);
+void hello_ask(struct kvpool *p, struct hello *h, struct rpc_call *call, Kvpool__Hello *m)
+{
+	*call = (struct rpc_call){ .op = OP_HELLO, .take = hello_take, .arg = h };
+	m->protocol_min = PROTOCOL_MIN;
+	m->protocol_max = PROTOCOL_MAX;
+	m->layout = LAYOUT_VERSION;
+	m->library = (char *)KVPOOL_VERSION;
+	m->name = p->name;
+	m->hazards = 2 * p->max_leases;
+}
+
+int hello_explain(struct rpc *r, struct rpc_call *call, int err, char text[RPC_TEXT_MAX])
+{
 	if (err == -ENOTCONN)
-		err = look_up_end(r, call.text, sizeof(call.text));
-	if (err < 0) {
-		snprintf(text, RPC_TEXT_MAX, "%s", explain(err, &call));
-		return err;
-	}
-	h.offer.control_fd = call.fds[0];
-	h.offer.pool_fd = call.fds[1];
-	h.offer.region_fd = call.fds[2];
-	*ret = h;
-	return 0;
+		err = look_up_end(r, call->text, sizeof(call->text));
+	snprintf(text, RPC_TEXT_MAX, "%s", explain(err, call));
+	return err;
+}
+
+void hello_take_fds(struct hello *h, struct rpc_call *call)
+{
+	h->offer.control_fd = call->fds[0];
+	h->offer.pool_fd = call->fds[1];
+	h->offer.region_fd = call->fds[2];
+	call->n_fds = 0;
 }
 
 void hello_close(struct hello *h)

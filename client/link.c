@@ -5,10 +5,9 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "client/hello.h"
+#include "client/attempt.h"
 #include "client/link.h"
 #include "client/ns.h"
-#include "client/sock.h"
 #include "proto/kvpool.pb-c.h"
 
 #define BACKOFF_MIN_NS (50 * NSEC_PER_MSEC)
@@ -30,121 +29,7 @@ int link_errno(int err)
 										       : -ENOTCONN;
 }
 
-/* The sockets that were tried, for people. */
-static void name_sockets(const struct kvpool *p, char *out, size_t n)
-{
-	snprintf(out, n, "%s%s%s", p->address.path[0], p->address.count > 1 ? " or " : "",
-		 p->address.count > 1 ? p->address.path[1] : "");
-}
-
-/* What to do about a socket that cannot be connected to. */
-static const char *hint_for(int err)
-{
-	switch (err) {
-	case -ENOENT:
-		return "is kvpoold running?";
-	case -ECONNREFUSED:
-		return "kvpoold does not run any more; start it";
-	case -EACCES:
-	case -EPERM:
-		return "is this user in group kvpool?";
-	case -ETIMEDOUT:
-		return "is it stopped, or very busy?";
-	case -EMFILE:
-	case -ENFILE:
-		return "raise the limit with ulimit -n";
-	case -EPROTOTYPE:
-	case -ENOTSOCK:
-		return "is this the socket of kvpoold?";
-	default:
-		return "see its log";
-	}
-}
-
-/* "No such file or directory" begins like a sentence; here it is the middle of one. */
-static void reason_for(int err, char *out, size_t n)
-{
-	snprintf(out, n, "%s", strerrordesc_np(-err));
-	if (out[0] >= 'A' && out[0] <= 'Z' && out[1] >= 'a' && out[1] <= 'z')
-		out[0] = (char)(out[0] - 'A' + 'a');
-}
-
-/* Connects to the first socket that answers. Returns it and which one, or the most telling error.
- */
-static int dial(struct kvpool *p, uint64_t deadline, const char **ret_path)
-{
-	char sockets[2 * sizeof(p->address.path[0]) + 8], reason[80];
-	int err = -ENOENT;
-
-	for (unsigned int i = 0; i < p->address.count; i++) {
-		int sock = sock_connect(p->address.path[i], deadline);
-
-		if (sock >= 0) {
-			*ret_path = p->address.path[i];
-			return sock;
-		}
-		if (err == -ENOENT)
-			err = sock;
-	}
-	name_sockets(p, sockets, sizeof(sockets));
-	reason_for(err, reason, sizeof(reason));
-	return handle_error(p, err, "cannot reach kvpoold at %s: %s (%s)", sockets, reason,
-			    hint_for(err));
-}
-
-/* In the thread that reads: STOPPING, and grants that came after their deadline. */
-static void stray(void *arg, struct rpc *r, enum proto_op op, const ProtobufCMessage *m)
-{
-	const Kvpool__ReserveReply *late = (const Kvpool__ReserveReply *)m;
-	Kvpool__Abort abort = KVPOOL__ABORT__INIT;
-
-	if (op == OP_STOPPING) /* not a reply, as all others are (rpc.h) */
-		rpc_close(r, -ESHUTDOWN, "the daemon stops");
-	if (op != OP_RESERVE || !late->n_desc || late->n_desc != late->n_gen)
-		return;
-	/* Nobody writes to these slots, and nobody else gets them while they are reserved. */
-	abort.n_desc = late->n_desc;
-	abort.desc = late->desc;
-	abort.n_gen = late->n_gen;
-	abort.gen = late->gen;
-	rpc_post(r, OP_ABORT, &abort.base);
-}
-
-static struct attach *find_place(struct kvpool *p)
-{
-	for (unsigned int i = 0; i < ATTACH_MAX; i++)
-		if (!attach_is_mapped(&p->attach[i]))
-			return &p->attach[i];
-	return NULL;
-}
-
-/* Maps what the daemon offers. Returns 0 and the attachment with a count, not current yet. */
-static int map_offer(struct kvpool *p, const struct hello *h, struct attach **ret)
-{
-	const char *why = NULL;
-	struct attach *a;
-	int err;
-
-	pthread_mutex_lock(&p->lock);
-	handle_tidy_locked(p);
-	a = find_place(p);
-	err = a ? attach_map(a, &h->offer, ++p->serial, &why) : -EBUSY;
-	if (!err)
-		(void)attach_try_get(a);
-	pthread_mutex_unlock(&p->lock);
-	if (err == -EBUSY)
-		return handle_error(p, err,
-				    "cannot connect to kvpoold: leases or writes of %u lost "
-				    "connections are still held; release them",
-				    ATTACH_MAX);
-	if (err < 0)
-		return handle_error(p, err, "cannot use the memory that kvpoold offers: %s", why);
-	*ret = a;
-	return 0;
-}
-
-/* From here on lookups find the new one. The caller keeps its references. */
-static void publish(struct kvpool *p, const struct link *l, const struct hello *h)
+void link_publish(struct kvpool *p, const struct link *l, const struct hello *h)
 {
 	struct attach *old;
 
@@ -164,50 +49,19 @@ static void publish(struct kvpool *p, const struct link *l, const struct hello *
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Talks to a daemon that was reached. Returns 0 and a complete link, or why there is none. */
-static int greet(struct kvpool *p, const char *path, struct rpc *r, uint64_t deadline)
-{
-	struct link l = { .rpc = r };
-	char text[RPC_TEXT_MAX];
-	struct hello h;
-	int err;
-
-	err = hello_exchange(p, r, deadline, &h, text);
-	if (err < 0)
-		return handle_error(p, err, "cannot start a session with kvpoold at %s: %s", path,
-				    text);
-	err = map_offer(p, &h, &l.attach);
-	hello_close(&h);
-	if (err < 0)
-		return err;
-	err = ns_register_all(p, &l, deadline);
-	if (!err) {
-		publish(p, &l, &h);
-		handle_debug(p, "connected to kvpoold %s at %s, session %llu", h.daemon, path,
-			     (unsigned long long)h.session);
-	} else {
-		attach_retire(l.attach);
-	}
-	attach_put(l.attach);
-	return err;
-}
-
+/* Makes a connection, and waits for it. */
 static int open_link(struct kvpool *p, uint64_t deadline)
 {
-	const char *path;
-	struct rpc *r;
-	int sock, err;
+	struct attempt a;
+	int err;
 
-	sock = dial(p, deadline, &path);
-	if (sock < 0)
-		return sock;
-	err = rpc_new(sock, stray, NULL, &r);
-	if (err < 0)
-		return handle_error(p, err, "cannot connect to kvpoold: out of memory");
-	err = greet(p, path, r, deadline);
-	if (err < 0)
-		rpc_close(r, err, "no session was made");
-	rpc_unref(r);
+	attempt_begin(&a, p);
+	do
+		err = attempt_step(&a);
+	while (err == -EINPROGRESS && attempt_sleep(&a, deadline) == 0);
+	if (err == -EINPROGRESS)
+		err = attempt_time_out(&a);
+	attempt_end(&a);
 	return err;
 }
 
@@ -325,18 +179,15 @@ int link_get(struct kvpool *p, enum link_effort effort, uint64_t deadline, struc
 	return err == -ENOTCONN ? take_link(p, effort, deadline, ret) : err;
 }
 
-int link_call(struct kvpool *p, const struct link *l, const char *what, struct rpc_call *call,
-	      const ProtobufCMessage *request, uint64_t deadline)
+int link_failed(struct kvpool *p, struct rpc *r, const char *what, const struct rpc_call *call,
+		int err)
 {
 	const char *why;
-	int err = rpc_call(l->rpc, call, request, deadline);
 
-	if (!err)
-		return 0;
-	if (rpc_status(l->rpc, &why)) {
+	if (rpc_status(r, &why)) {
 		handle_error(p, err, "cannot %s: the connection to kvpoold is lost: %s", what, why);
 		pthread_mutex_lock(&p->lock);
-		if (p->rpc == l->rpc)
+		if (p->rpc == r)
 			hang_up(p);
 		pthread_mutex_unlock(&p->lock);
 		return err;
@@ -348,6 +199,14 @@ int link_call(struct kvpool *p, const struct link *l, const char *what, struct r
 				    what);
 	return handle_error(p, err, "cannot %s: kvpoold refuses: %s", what,
 			    call->text[0] ? call->text : strerrordesc_np(-err));
+}
+
+int link_call(struct kvpool *p, const struct link *l, const char *what, struct rpc_call *call,
+	      const ProtobufCMessage *request, uint64_t deadline)
+{
+	int err = rpc_call(l->rpc, call, request, deadline);
+
+	return err < 0 ? link_failed(p, l->rpc, what, call, err) : 0;
 }
 
 void link_close(struct kvpool *p)

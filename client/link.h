@@ -47,6 +47,17 @@ void link_put(struct kvpool *p, struct link *l);
 int link_call(struct kvpool *p, const struct link *l, const char *what, struct rpc_call *call,
 	      const ProtobufCMessage *request, uint64_t deadline);
 
+/*
+ * What link_call does about a call that ended with err. Returns err, with the text of kvpool_error
+ * made; gives the connection up when it is dead.
+ */
+int link_failed(struct kvpool *p, struct rpc *r, const char *what, const struct rpc_call *call,
+		int err);
+
+/* From here on lookups, and calls, find the new one. The caller keeps its references. */
+struct hello;
+void link_publish(struct kvpool *p, const struct link *l, const struct hello *h);
+
 /* What calls that ask the daemon return when link_get failed with err. */
 int link_errno(int err);
 

@@ -27,9 +27,8 @@ static struct kvpool_ns *find_twin(const struct kvpool *p, const struct kvpool_n
 {
 	struct kvpool_ns *twin;
 
-	list_for_each(twin, &p->namespaces, link)
-		if (!memcmp(&twin->seed, &ns->seed, sizeof(ns->seed)))
-			return twin;
+	list_for_each(twin, &p->namespaces,
+		      link) if (!memcmp(&twin->seed, &ns->seed, sizeof(ns->seed))) return twin;
 	return NULL;
 }
 
@@ -66,16 +65,10 @@ void ns_bury(struct kvpool *p)
 	}
 }
 
-/* What a reply says, copied out of it. */
-struct opened {
-	uint32_t ns;
-	char field[64], here[NS_VALUE_MAX], there[NS_VALUE_MAX];
-};
-
 static int opened_take(void *arg, const ProtobufCMessage *reply)
 {
 	const Kvpool__NsOpenReply *m = (const Kvpool__NsOpenReply *)reply;
-	struct opened *o = arg;
+	struct ns_answer *o = arg;
 
 	if (m->ns == NS_NONE)
 		return -EPROTO;
@@ -86,7 +79,7 @@ static int opened_take(void *arg, const ProtobufCMessage *reply)
 	return 0;
 }
 
-static void set_number(struct kvpool_ns *ns, const struct attach *a, const struct opened *o)
+static void set_number(struct kvpool_ns *ns, const struct attach *a, const struct ns_answer *o)
 {
 	struct kvpool *p = ns->pool;
 
@@ -107,25 +100,46 @@ static int was_refused(int err)
 	return err != -ENOTCONN && err != -ETIMEDOUT && err != -EPROTO && err != -ENOMEM;
 }
 
-static int ask(struct kvpool_ns *ns, const struct link *l, uint64_t deadline, uint32_t *ret_number)
+void ns_question_make(struct ns_question *q, struct kvpool_ns *ns, struct rpc_port *port,
+		      Kvpool__NsOpen *m)
 {
-	Kvpool__NsOpen m = KVPOOL__NS_OPEN__INIT;
-	struct opened o = { .ns = NS_NONE };
-	struct rpc_call call = { .op = OP_NS_OPEN, .take = opened_take, .arg = &o };
-	int err;
+	q->ns = ns;
+	q->answer = (struct ns_answer){ .ns = NS_NONE };
+	q->call = (struct rpc_call){
+		.op = OP_NS_OPEN, .take = opened_take, .arg = &q->answer, .port = port
+	};
+	m->descriptor = (ProtobufCBinaryData){ ns->desc_bytes, ns->desc };
+}
 
-	m.descriptor = (ProtobufCBinaryData){ ns->desc_bytes, ns->desc };
-	err = link_call(ns->pool, l, "open a namespace", &call, &m.base, deadline);
+int ns_question_end(struct kvpool_ns *ns, const struct ns_question *q, const struct link *l,
+		    int err)
+{
+	if (err < 0)
+		err = link_failed(ns->pool, l->rpc, "open a namespace", &q->call, err);
 	if (err == -ETIMEDOUT)
 		store_relaxed(&ns->unanswered, l->attach->serial);
 	if (err < 0 && !was_refused(err))
 		return err;
-	set_number(ns, l->attach, &o);
+	set_number(ns, l->attach, &q->answer);
 	if (err < 0)
 		return handle_error(ns->pool, -ENOENT, "kvpoold refused namespace \"%s\": %s",
-				    ns->model, call.text[0] ? call.text : "it does not say why");
-	*ret_number = o.ns;
+				    ns->model,
+				    q->call.text[0] ? q->call.text : "it does not say why");
 	return 0;
+}
+
+static int ask(struct kvpool_ns *ns, const struct link *l, uint64_t deadline, uint32_t *ret_number)
+{
+	Kvpool__NsOpen m = KVPOOL__NS_OPEN__INIT;
+	struct ns_question q;
+	int err;
+
+	ns_question_make(&q, ns, NULL, &m);
+	err = rpc_call(l->rpc, &q.call, &m.base, deadline);
+	err = ns_question_end(ns, &q, l, err);
+	if (!err)
+		*ret_number = q.answer.ns;
+	return err;
 }
 
 int ns_register(struct kvpool_ns *ns, const struct link *l, uint64_t deadline, uint32_t *ret_number)
@@ -138,14 +152,14 @@ int ns_register(struct kvpool_ns *ns, const struct link *l, uint64_t deadline, u
 	return 0;
 }
 
-/* One that is alive and was not tried on this connection, with a reference; or NULL. */
-static struct kvpool_ns *find_unregistered(struct kvpool *p, const struct attach *a)
+struct kvpool_ns *ns_find_unregistered(struct kvpool *p, const struct attach *a)
 {
 	struct kvpool_ns *ns, *found = NULL;
 
 	pthread_mutex_lock(&p->lock);
 	ns_bury(p);
-	list_for_each(ns, &p->namespaces, link) {
+	list_for_each(ns, &p->namespaces, link)
+	{
 		uint64_t refs = load_relaxed(&ns->refs);
 
 		if (load_relaxed(&ns->number) >> 32 == a->serial)
@@ -167,7 +181,7 @@ int ns_register_all(struct kvpool *p, const struct link *l, uint64_t deadline)
 	uint32_t number;
 	int err = 0;
 
-	while (!err && (ns = find_unregistered(p, l->attach))) {
+	while (!err && (ns = ns_find_unregistered(p, l->attach))) {
 		err = ask(ns, l, deadline, &number);
 		if (err == -ENOENT)
 			err = 0;

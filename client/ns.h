@@ -12,6 +12,7 @@
 
 #include "client/handle.h"
 #include "client/link.h"
+#include "proto/kvpool.pb-c.h"
 #include "proto/nsdesc.h"
 
 #define NS_VALUE_MAX      128u
@@ -75,6 +76,33 @@ void ns_bury(struct kvpool *p);
  */
 int ns_register(struct kvpool_ns *ns, const struct link *l, uint64_t deadline,
 		uint32_t *ret_number);
+
+/* What the daemon said to NS_OPEN, copied out of its reply. */
+struct ns_answer {
+	uint32_t ns;
+	char field[64], here[NS_VALUE_MAX], there[NS_VALUE_MAX];
+};
+
+/* NS_OPEN on its way. */
+struct ns_question {
+	struct kvpool_ns *ns;
+	struct ns_answer answer;
+	struct rpc_call call;
+};
+
+/* The call and its message, of which the caller made the defaults. port: as in struct rpc_call. */
+void ns_question_make(struct ns_question *q, struct kvpool_ns *ns, struct rpc_port *port,
+		      Kvpool__NsOpen *m);
+
+/* The call ended with err: notes what that says about the namespace. Returns as ns_register. */
+int ns_question_end(struct kvpool_ns *ns, const struct ns_question *q, const struct link *l,
+		    int err);
+
+/*
+ * One that is alive and that the daemon has not answered about on this connection, with a
+ * reference; or NULL.
+ */
+struct kvpool_ns *ns_find_unregistered(struct kvpool *p, const struct attach *a);
 
 /*
  * Opens all namespaces of the handle that the daemon has not answered about on this connection. One

@@ -26,7 +26,8 @@ struct rpc {
 	int dead; /* 0, or why */
 	const char *why;
 	char said[RPC_TEXT_MAX]; /* why, where the daemon said it */
-	int reading; /* a thread reads: packet_in and arena are its */
+	int reading;             /* a thread reads: packet_in and arena are its */
+	struct rpc_port *wanted; /* of a loop that would read when that thread is done */
 	uint8_t *packet_out;
 
 	uint8_t *packet_in;
@@ -131,13 +132,31 @@ void rpc_text(char *out, size_t size, const char *text)
 	out[n] = '\0';
 }
 
+/* Under the port's lock. */
+static void port_ring(struct rpc_port *port)
+{
+	if (!port->attended && port->ring)
+		port->ring(port->arg);
+}
+
+static void port_put(struct rpc_port *port, struct rpc_call *call)
+{
+	pthread_mutex_lock(&port->lock);
+	list_add_tail(&port->finished, &call->link);
+	port_ring(port);
+	pthread_mutex_unlock(&port->lock);
+}
+
 /* Ends a call. Under the lock. */
 static void finish(struct rpc_call *call, int result)
 {
 	list_del(&call->link);
 	call->result = result;
 	call->done = 1;
-	pthread_cond_signal(&call->cond);
+	if (call->port)
+		port_put(call->port, call);
+	else
+		pthread_cond_signal(&call->cond);
 }
 
 /* Under the lock. */
@@ -151,8 +170,7 @@ static void die(struct rpc *r, int err, const char *why)
 	r->why = why;
 	/* Whoever waits for the socket wakes up. It is closed with the last reference. */
 	shutdown(r->sock, SHUT_RDWR);
-	list_for_each_safe(call, next, &r->calls, link)
-		finish(call, -ENOTCONN);
+	list_for_each_safe(call, next, &r->calls, link) finish(call, -ENOTCONN);
 }
 
 void rpc_close(struct rpc *r, int err, const char *why)
@@ -273,9 +291,7 @@ static struct rpc_call *find_call(struct rpc *r, uint64_t id)
 {
 	struct rpc_call *call;
 
-	list_for_each(call, &r->calls, link)
-		if (call->id == id)
-			return call;
+	list_for_each(call, &r->calls, link) if (call->id == id) return call;
 	return NULL;
 }
 
@@ -414,8 +430,7 @@ static void init_cond(pthread_cond_t *cond)
 	pthread_condattr_destroy(&attr);
 }
 
-int rpc_start(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request,
-	      uint64_t deadline)
+int rpc_try_start(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request)
 {
 	int err;
 
@@ -423,12 +438,31 @@ int rpc_start(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *requ
 	call->waits = 0;
 	call->n_fds = 0;
 	call->text[0] = '\0';
+	pthread_mutex_lock(&r->lock);
+	call->id = ++r->next_id;
+	err = try_start(r, call, request);
+	pthread_mutex_unlock(&r->lock);
+	return err;
+}
+
+void rpc_cancel(struct rpc *r, struct rpc_call *call)
+{
+	pthread_mutex_lock(&r->lock);
+	pthread_mutex_lock(&call->port->lock);
+	list_del(&call->link);
+	call->done = 1;
+	pthread_mutex_unlock(&call->port->lock);
+	pthread_mutex_unlock(&r->lock);
+}
+
+int rpc_start(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request,
+	      uint64_t deadline)
+{
+	int err;
+
 	init_cond(&call->cond);
 	for (;;) {
-		pthread_mutex_lock(&r->lock);
-		call->id = ++r->next_id;
-		err = try_start(r, call, request);
-		pthread_mutex_unlock(&r->lock);
+		err = rpc_try_start(r, call, request);
 		if (err != -EAGAIN)
 			break;
 		err = sock_wait(r->sock, POLLOUT, deadline);
@@ -455,11 +489,18 @@ static void pass_on(struct rpc *r)
 
 	if (r->reading)
 		return;
-	list_for_each(call, &r->calls, link)
-		if (call->waits) {
-			pthread_cond_signal(&call->cond);
-			return;
-		}
+	list_for_each(call, &r->calls, link) if (call->waits)
+	{
+		pthread_cond_signal(&call->cond);
+		return;
+	}
+	if (!r->wanted)
+		return;
+	pthread_mutex_lock(&r->wanted->lock);
+	r->wanted->turn = 1;
+	port_ring(r->wanted);
+	pthread_mutex_unlock(&r->wanted->lock);
+	r->wanted = NULL;
 }
 
 /* Waits until the call is done, or somebody must read, or the deadline. Under the lock. */
@@ -509,6 +550,67 @@ int rpc_call(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *reque
 	int err = rpc_start(r, call, request, deadline);
 
 	return err < 0 ? err : rpc_wait(r, call, deadline);
+}
+
+int rpc_attend(struct rpc *r, struct rpc_port *port)
+{
+	int busy;
+
+	pthread_mutex_lock(&r->lock);
+	read_some(r);
+	pass_on(r);
+	busy = r->reading && !r->dead;
+	if (busy)
+		r->wanted = port;
+	pthread_mutex_unlock(&r->lock);
+	return busy ? -EBUSY : 0;
+}
+
+int rpc_sock(const struct rpc *r)
+{
+	return r->sock;
+}
+
+void rpc_port_init(struct rpc_port *port, void (*ring)(void *arg), void *arg)
+{
+	*port = (struct rpc_port){ .ring = ring, .arg = arg };
+	pthread_mutex_init(&port->lock, NULL);
+	list_init(&port->finished);
+}
+
+void rpc_port_destroy(struct rpc_port *port)
+{
+	pthread_mutex_destroy(&port->lock);
+}
+
+void rpc_port_attend(struct rpc_port *port)
+{
+	pthread_mutex_lock(&port->lock);
+	port->attended++;
+	port->turn = 0;
+	pthread_mutex_unlock(&port->lock);
+}
+
+void rpc_port_leave(struct rpc_port *port)
+{
+	pthread_mutex_lock(&port->lock);
+	port->attended--;
+	if (port->turn || !list_empty(&port->finished))
+		port_ring(port);
+	pthread_mutex_unlock(&port->lock);
+}
+
+struct rpc_call *rpc_port_take(struct rpc_port *port)
+{
+	struct rpc_call *call = NULL;
+
+	pthread_mutex_lock(&port->lock);
+	if (!list_empty(&port->finished)) {
+		call = list_first(&port->finished, struct rpc_call, link);
+		list_del(&call->link);
+	}
+	pthread_mutex_unlock(&port->lock);
+	return call;
 }
 
 void rpc_read(struct rpc *r)

@@ -11,11 +11,12 @@
  * calls fail with -ENOTCONN, later ones too. rpc_close is the same from this side. The socket is
  * closed when the last reference is gone, so nobody polls a number that is something else by then.
  *
- * rpc_start, rpc_wait and rpc_read are separate, so that an engine that must not block can be given
- * start and finish forms: the caller's own loop then polls rpc_sock and calls rpc_read.
+ * A call can also be made that no thread waits for: rpc_try_start with a port. Whoever reads its
+ * reply puts it into the port and rings, and whoever attends to the port takes it out. The
+ * program's own loop then watches rpc_sock and calls rpc_attend, which never waits.
  *
- * Locks: rpc->lock is taken for short times only, never while anything waits. No other lock is
- * taken under it, but callers may hold the handle's.
+ * Locks: rpc->lock is taken for short times only, never while anything waits. A port's lock is
+ * taken under it, and no other; callers may hold the handle's.
  */
 #ifndef KVP_CLIENT_RPC_H
 #define KVP_CLIENT_RPC_H
@@ -39,16 +40,30 @@ struct rpc;
  */
 typedef int (*rpc_take)(void *arg, const ProtobufCMessage *reply);
 
+/*
+ * Where calls end that no thread waits for. ring is called, under locks, when there is something to
+ * do for whoever attends to it and nobody does at the moment: it only wakes somebody up.
+ */
+struct rpc_port {
+	pthread_mutex_t lock;
+	struct list finished;
+	unsigned int attended; /* how many threads do */
+	int turn;              /* nobody reads a socket any more that rpc_attend found being read */
+	void (*ring)(void *arg);
+	void *arg;
+};
+
 /* One call. Belongs to the thread that makes it, but is written by the one that reads. */
 struct rpc_call {
 	enum proto_op op;
 	rpc_take take; /* NULL: that there is a reply is all */
 	void *arg;
+	struct rpc_port *port; /* NULL: for rpc_wait */
 
 	/* The rest is rpc.c's. */
-	struct list link;
+	struct list link; /* of those under way, or the port's */
 	uint64_t id;
-	pthread_cond_t cond;
+	pthread_cond_t cond; /* without a port */
 	int done, waits, result;
 	int fds[RPC_FDS_MAX]; /* of a HELLO; whoever made the call closes them */
 	unsigned int n_fds;
@@ -86,6 +101,26 @@ int rpc_wait(struct rpc *r, struct rpc_call *call, uint64_t deadline);
 int rpc_call(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request,
 	     uint64_t deadline);
 
+/*
+ * Sends the request of a call with a port. Returns 0: it ends in the port, with its result, unless
+ * rpc_cancel takes it back. -EAGAIN: the socket is full. -ENOTCONN.
+ */
+int rpc_try_start(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request);
+
+/* Takes a call with a port back, wherever it is. A reply that comes later is a stray. */
+void rpc_cancel(struct rpc *r, struct rpc_call *call);
+
+/* ring may be NULL. */
+void rpc_port_init(struct rpc_port *port, void (*ring)(void *arg), void *arg);
+void rpc_port_destroy(struct rpc_port *port);
+
+/* Between these two nobody is rung for. rpc_port_leave does it when something was left behind. */
+void rpc_port_attend(struct rpc_port *port);
+void rpc_port_leave(struct rpc_port *port);
+
+/* The call that ended first; NULL: none. */
+struct rpc_call *rpc_port_take(struct rpc_port *port);
+
 /* Sends a request whose reply nobody waits for, if the socket has room. */
 void rpc_post(struct rpc *r, enum proto_op op, const ProtobufCMessage *request);
 
@@ -94,6 +129,15 @@ void rpc_post(struct rpc *r, enum proto_op op, const ProtobufCMessage *request);
  * more than RPC_READ_MAX packets for the next one: a caller may hold a lock.
  */
 void rpc_read(struct rpc *r);
+
+/*
+ * The same for a loop that watches the socket. -EBUSY: another thread reads, and wakes up for what
+ * arrives; the port is rung when it no longer does. Until then there is nothing to watch.
+ */
+int rpc_attend(struct rpc *r, struct rpc_port *port);
+
+/* The socket, open as long as the reference. */
+int rpc_sock(const struct rpc *r);
 
 /*
  * 0, or why it is dead: -errno, and in words, which stay as long as the reference. -ECONNRESET: the

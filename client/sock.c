@@ -11,9 +11,6 @@
 #include "base/compiler.h"
 #include "client/sock.h"
 
-/* A full backlog is no event that can be waited for: look again after this long. */
-#define SOCK_RETRY_NS (2 * NSEC_PER_MSEC)
-
 /* How long an answer is looked for before the thread sleeps. */
 #define SOCK_LOOK_NS (60 * NSEC_PER_USEC)
 
@@ -61,31 +58,17 @@ int sock_wait(int sock, short events, uint64_t deadline)
 	}
 }
 
-static int try_connect(int sock, const struct sockaddr_un *to)
-{
-	if (connect(sock, (const struct sockaddr *)to, sizeof(*to)) == 0)
-		return 0;
-	return -errno;
-}
-
-int sock_connect(const char *path, uint64_t deadline)
+int sock_connect(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	_cleanup_fd_ int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int err;
+	int r;
 
 	if (sock < 0)
 		return -errno;
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
-	for (;;) {
-		uint64_t now = clock_ns();
-
-		err = try_connect(sock, &to);
-		if (err != -EAGAIN && err != -EINTR)
-			break;
-		if (now >= deadline)
-			return -ETIMEDOUT;
-		(void)sock_wait(-1, 0, MIN(deadline, now + SOCK_RETRY_NS));
-	}
-	return err < 0 ? err : TAKE_FD(sock);
+	do
+		r = connect(sock, (const struct sockaddr *)&to, sizeof(to));
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : TAKE_FD(sock);
 }
