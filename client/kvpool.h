@@ -65,6 +65,11 @@ extern "C" {
 
 #define KVPOOL_VERSION "0.1.0"
 
+/*
+ * -------------------------------------------------------------------------------------------------
+ * Connection: between a program and the daemon
+ */
+
 /** The version of the library that runs, as KVPOOL_VERSION was for the one that was compiled. */
 const char *kvpool_version(void);
 
@@ -73,11 +78,6 @@ enum kvpool_feature {
 	KVPOOL_UNNAMED = 1, /**< slots without a key, named at commit */
 	KVPOOL_HINTS = 2,   /**< what a program knows of the future of a prefix */
 };
-
-/*
- * -------------------------------------------------------------------------------------------------
- * Connection
- */
 
 struct kvpool;
 
@@ -261,7 +261,7 @@ uint64_t kvpool_ns_block_bytes(const struct kvpool_ns *ns);
 
 /*
  * -------------------------------------------------------------------------------------------------
- * Keys
+ * Keys: the hash of a prefix
  */
 
 /** 32 bytes: SHA-256 chain value of a prefix. */
@@ -283,8 +283,13 @@ size_t kvpool_hash(const struct kvpool_ns *ns, const struct kvpool_key *after,
  */
 size_t kvpool_usable_tokens(size_t n_tokens, uint32_t block_tokens);
 
+/*
+ * -------------------------------------------------------------------------------------------------
+ * Chains: the keys of a conversation as it grows
+ */
+
 /**
- * The tokens of a conversation as it grows, and the keys of its full blocks: a turn hashes what is
+ * The tokens of a conversation, and the keys of its full blocks: a turn hashes what is
  * new and nothing else, so its cost does not depend on the history.
  *
  * 	kvpool_chain_new(ns, &chain);
@@ -338,7 +343,7 @@ const struct kvpool_key *kvpool_chain_keys(const struct kvpool_chain *chain);
 
 /*
  * -------------------------------------------------------------------------------------------------
- * Reading
+ * Reading: the longest cached prefix of a prompt, held in place
  */
 
 /**
@@ -494,7 +499,7 @@ int kvpool_lease_scatter(struct kvpool_lease *lease, size_t first_token, size_t 
 
 /*
  * -------------------------------------------------------------------------------------------------
- * Writing
+ * Writing: room for blocks, and storing them
  */
 
 /** Slots granted for blocks that are not cached. */
@@ -631,7 +636,7 @@ long kvpool_wait_chain(const struct kvpool_chain *chain, size_t first_block, uns
 
 /*
  * -------------------------------------------------------------------------------------------------
- * Numbers
+ * Numbers: what a program did with the pool
  */
 
 /** Since the handle was opened. asked_tokens = hit_tokens + miss_tokens. */
