@@ -30,6 +30,13 @@ void block_delete(struct pool *p, uint32_t d)
 	p->n_blocks--;
 }
 
+uint32_t block_find(const struct pool *p, const struct block_key *key)
+{
+	uint32_t d = index_find(&p->control, key);
+
+	return d != DESC_NONE ? d : keymap_find(&p->keymap, key);
+}
+
 enum desc_state block_state(const struct pool *p, uint32_t d)
 {
 	return word_state(load_relaxed(&p->control.desc[d].word));

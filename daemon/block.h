@@ -23,13 +23,18 @@ struct block {
 	uint32_t child;       /* first of those below it, or DESC_NONE */
 	uint32_t next, prev;  /* below the same parent; DESC_NONE at the ends */
 	uint32_t after, before; /* in a chain: its owner's, or of free numbers (after only) */
-	/* RESERVED: where its index place is promised; DOOMED: by which flush, 0 for none */
-	uint32_t bucket;
+	uint32_t flush; /* DOOMED: by which flush, 0 for none */
 };
 
 /* A free number, loose and without children; DESC_NONE when there is none. */
 uint32_t block_new(struct pool *p);
 void block_delete(struct pool *p, uint32_t d);
+
+/*
+ * The block that lives under key, RESERVED or COMMITTED (or EVICTING, within an eviction); or
+ * DESC_NONE.
+ */
+uint32_t block_find(const struct pool *p, const struct block_key *key);
 
 enum desc_state block_state(const struct pool *p, uint32_t d);
 uint64_t block_gen(const struct pool *p, uint32_t d);

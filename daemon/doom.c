@@ -49,7 +49,7 @@ static int gather_one(struct pool *p, uint32_t d, void *arg)
 	owner_uncached(p, d);
 	block_note_gone(p, d, g->why, g->now);
 	block_count(p, d, DESC_COMMITTED, DESC_DOOMED);
-	p->block[d].bucket = g->flush;
+	p->block[d].flush = g->flush;
 	p->doomed[p->n_doomed + g->n++] = d;
 	return g->n == g->room;
 }
@@ -64,7 +64,7 @@ static void release(struct pool *p, uint32_t d)
 	struct extent *e = block_extent(p, d);
 	uint32_t first = e->first, count = e->count;
 
-	if (p->block[d].bucket && p->block[d].bucket == ns->flush)
+	if (p->block[d].flush && p->block[d].flush == ns->flush)
 		ns->flush_kept--;
 	block_unhang(p, d);
 	block_left(p, d);
@@ -106,7 +106,7 @@ static void settle(struct pool *p, uint64_t now)
 	p->doom_again = stay ? now + AGAIN + stay * AGAIN_BLOCK : UINT64_MAX;
 }
 
-/* A part of a batch that is closed below; unlisted, and out of the map: its keys are free. */
+/* A part of a batch that is closed below; unlisted: its keys are free. */
 static void mark_part(struct pool *p, const uint32_t *part, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -115,8 +115,6 @@ static void mark_part(struct pool *p, const uint32_t *part, uint32_t n)
 		pool_prefetch_key(p, &key);
 	}
 	doom_mark(&p->index, part, n);
-	for (uint32_t i = 0; i < n; i++)
-		keymap_remove(&p->keymap, part[i]);
 }
 
 static void doom(struct pool *p, const struct gathered *g, uint64_t now)

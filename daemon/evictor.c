@@ -23,7 +23,6 @@ static void restore(struct pool *p, uint32_t d, uint64_t now)
 static void drop(struct pool *p, uint32_t d, enum miss_reason why, uint64_t now)
 {
 	block_note_gone(p, d, why, now);
-	keymap_remove(&p->keymap, d);
 	owner_uncached(p, d);
 	block_left(p, d);
 	block_release(p, d, DESC_COMMITTED, 0);

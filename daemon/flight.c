@@ -11,7 +11,7 @@ void pool_waiter_init(struct pool_waiter *w)
 /* The block under key in that namespace, or DESC_NONE. */
 static uint32_t find(const struct pool *p, const struct namespace *ns, const struct block_key *key)
 {
-	uint32_t d = keymap_find(&p->keymap, key);
+	uint32_t d = block_find(p, key);
 
 	return d != DESC_NONE && block_namespace(p, d) == ns ? d : DESC_NONE;
 }

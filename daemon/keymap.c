@@ -1,38 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "daemon/keymap.h"
 #include "shm/word.h"
 
-/*
- * Every key lies anywhere in the table, so with small pages each look at it walks the page tables
- * first: that was most of what a reservation cost. Where the kernel gives no huge pages, nothing
- * changes.
- */
-static void ask_for_huge_pages(void *memory, size_t bytes)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = ALIGN_UP((uintptr_t)memory, page);
-	uintptr_t end = ((uintptr_t)memory + bytes) & ~(page - 1);
+#define SIZE_MIN UINT64_C(256)
 
-	if (start < end)
-		(void)madvise((void *)start, end - start, MADV_HUGEPAGE);
-}
-
-int keymap_init(struct keymap *m, uint32_t max_blocks, const struct control *control, uint64_t salt)
+static int set_size(struct keymap *m, uint64_t n)
 {
-	uint64_t n = pow2_ceil(max_blocks + max_blocks / 3 + 1);
-	uint64_t *entry = calloc(n, sizeof(*entry));
+	uint64_t *old = m->entry, *entry = calloc(n, sizeof(*entry));
 
 	if (!entry)
 		return -ENOMEM;
-	ask_for_huge_pages(entry, n * sizeof(*entry));
-	*m = (struct keymap){ .entry = entry, .mask = n - 1, .salt = salt, .control = control };
+	for (uint64_t i = 0; old && i <= m->mask; i++) {
+		uint64_t at = old[i] >> 32 & (n - 1);
+
+		if (!old[i])
+			continue;
+		while (entry[at])
+			at = (at + 1) & (n - 1);
+		entry[at] = old[i];
+	}
+	free(old);
+	m->entry = entry;
+	m->mask = n - 1;
 	return 0;
+}
+
+int keymap_init(struct keymap *m, const struct control *control, const uint64_t *salt)
+{
+	*m = (struct keymap){ .control = control };
+	memcpy(m->salt, salt, sizeof(m->salt));
+	return set_size(m, SIZE_MIN);
 }
 
 void keymap_fini(struct keymap *m)
@@ -44,11 +46,10 @@ void keymap_fini(struct keymap *m)
 /* All of the key counts: its words are the client's choice. */
 uint32_t keymap_hash(const struct keymap *m, const struct block_key *key)
 {
-	uint64_t h = m->salt;
+	const uint64_t *s = m->salt, *w = key->w;
+	uint64_t h = fold64(w[0] + s[0], w[1] + s[1]) ^ fold64(w[2] + s[2], w[3] + s[3]);
 
-	for (unsigned int i = 0; i < KEY_WORDS; i++)
-		h = mix64(h ^ key->w[i]);
-	return (uint32_t)h;
+	return (uint32_t)(h ^ h >> 32);
 }
 
 static int key_is(const struct keymap *m, uint32_t d, const struct block_key *key)
@@ -61,31 +62,37 @@ static int key_is(const struct keymap *m, uint32_t d, const struct block_key *ke
 
 uint32_t keymap_find(const struct keymap *m, const struct block_key *key)
 {
-	uint32_t h = keymap_hash(m, key);
+	uint32_t h;
 
+	if (!m->used)
+		return DESC_NONE;
+	h = keymap_hash(m, key);
 	for (uint64_t at = h & m->mask; m->entry[at]; at = (at + 1) & m->mask) {
-		uint64_t e = m->entry[at];
+		int second;
+		uint32_t d = keymap_desc(m->entry[at], &second);
 
-		if (e >> 32 == h && key_is(m, entry_desc(e), key))
-			return entry_desc(e);
+		if (m->entry[at] >> 32 == h && key_is(m, d, key))
+			return d;
 	}
 	return DESC_NONE;
 }
 
-void keymap_prefetch(const struct keymap *m, const struct block_key *key)
+int keymap_reserve(struct keymap *m)
 {
-	__builtin_prefetch(&m->entry[keymap_hash(m, key) & m->mask]);
+	uint64_t n = m->mask + 1;
+
+	return m->used < n - n / 4 ? 0 : set_size(m, 2 * n);
 }
 
-void keymap_add(struct keymap *m, uint32_t d)
+void keymap_add(struct keymap *m, const struct block_key *key, uint32_t d, int second)
 {
-	struct block_key key = desc_key(m->control, d);
-	uint32_t h = keymap_hash(m, &key);
+	uint32_t h = keymap_hash(m, key);
 	uint64_t at = h & m->mask;
 
 	while (m->entry[at])
 		at = (at + 1) & m->mask;
-	m->entry[at] = (uint64_t)h << 32 | ((uint64_t)d + 1);
+	m->entry[at] = (uint64_t)h << 32 | (second ? KEYMAP_SECOND : 0) | ((uint64_t)d + 1);
+	m->used++;
 }
 
 /* The entry that stays empty: later ones of the same run move up, each no further than its home. */
@@ -102,12 +109,17 @@ static void close_gap(struct keymap *m, uint64_t gap)
 	m->entry[gap] = 0;
 }
 
-void keymap_remove(struct keymap *m, uint32_t d)
+int keymap_remove(struct keymap *m, const struct block_key *key, uint32_t d)
 {
-	struct block_key key = desc_key(m->control, d);
-	uint64_t at = keymap_hash(m, &key) & m->mask;
+	uint64_t at = keymap_hash(m, key) & m->mask;
+	int second;
 
-	while (entry_desc(m->entry[at]) != d)
+	while (keymap_desc(m->entry[at], &second) != d)
 		at = (at + 1) & m->mask;
 	close_gap(m, at);
+	m->used--;
+	/* Where there is no memory it just stays as large as it is. */
+	if (m->mask + 1 > SIZE_MIN && m->used < m->mask / 8)
+		(void)set_size(m, (m->mask + 1) / 2);
+	return second;
 }

@@ -3,7 +3,7 @@
  * The pool from within: what pool.c puts together and the files of the model share. Nobody else
  * includes this.
  *
- * 	keymap		key -> descriptor
+ * 	keymap		key -> descriptor, what is RESERVED
  * 	ghost		keys that went, and why
  * 	block		trees, chains, numbers, counts
  * 	extent		granules, extents, slots
@@ -93,14 +93,13 @@ static inline uint64_t pool_since(uint64_t used, uint64_t now)
 }
 
 /*
- * Loads what adding or removing this key will touch. Those three lines are where all time goes:
- * they lie anywhere in tables that no cache holds.
+ * Loads what adding or removing this key will touch. Those two lines are where all time goes: they
+ * lie anywhere in a table that no cache holds.
  */
 static inline void pool_prefetch_key(const struct pool *p, const struct block_key *key)
 {
 	struct index_place place = index_place(&p->control, key);
 
-	keymap_prefetch(&p->keymap, key);
 	__builtin_prefetch(&p->control.index[place.bucket[0]], 1);
 	__builtin_prefetch(&p->control.index[place.bucket[1]], 1);
 }

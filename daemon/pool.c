@@ -120,15 +120,15 @@ static int make_arrays(struct pool *p)
 
 static int make_parts(struct pool *p)
 {
-	uint64_t salt[2];
+	uint64_t salt[KEY_WORDS + 1];
 	int r = random_words(salt, ARRAY_SIZE(salt));
 
 	if (r < 0)
 		return r;
-	r = keymap_init(&p->keymap, p->cfg.max_blocks, &p->control, salt[0]);
+	r = keymap_init(&p->keymap, &p->control, salt);
 	if (r < 0)
 		return r;
-	r = ghost_init(&p->ghost, p->cfg.max_blocks, salt[1]);
+	r = ghost_init(&p->ghost, p->cfg.max_blocks, salt[KEY_WORDS]);
 	if (r < 0)
 		return r;
 	return extent_map_init(&p->extents, &p->control, p->ops, p->ctx);

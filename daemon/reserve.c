@@ -54,7 +54,7 @@ static enum proto_verdict full(struct run *r, enum proto_full why)
 /* What can be said of a key without granting it; VERDICT_NONE: it is not there. */
 static enum proto_verdict look(struct pool *p, struct run *r, uint32_t i)
 {
-	uint32_t d = keymap_find(&p->keymap, &r->keys[i]);
+	uint32_t d = block_find(p, &r->keys[i]);
 
 	if (d == DESC_NONE)
 		return r->rest;
@@ -83,9 +83,8 @@ static void grant(struct pool *p, struct run *r, uint32_t d, uint64_t bucket, ui
 	uint64_t gen = desc_reserve(&p->control, d, &id, TIER_HOST, slot);
 
 	extent_of(&p->extents, slot)->busy++;
-	p->block[d].bucket = (uint32_t)bucket;
 	p->node[d].used = r->now;
-	keymap_add(&p->keymap, d);
+	keymap_add(&p->keymap, &id.key, d, bucket == index_place(&p->control, &id.key).bucket[1]);
 	block_hang(p, d);
 	block_count(p, d, DESC_FREE, DESC_RESERVED);
 	owner_charge(p, r->owner, d);
@@ -101,7 +100,7 @@ static enum proto_verdict try_grant(struct pool *p, struct run *r, uint32_t i)
 
 	if (!owner_allowance(p, r->owner))
 		return full(r, FULL_QUOTA);
-	if (!r->ns->extents.n_free)
+	if (!r->ns->extents.n_free || keymap_reserve(&p->keymap))
 		return full(r, FULL_POOL);
 	d = block_new(p);
 	if (d == DESC_NONE)
@@ -140,10 +139,10 @@ static uint32_t count_absent(const struct pool *p, const struct run *r,
 	uint32_t absent = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t d = keymap_find(&p->keymap, &keys[i]);
+		uint32_t d = block_find(p, &keys[i]);
 
 		if (i + AHEAD < n)
-			keymap_prefetch(&p->keymap, &keys[i + AHEAD]);
+			pool_prefetch_key(p, &keys[i + AHEAD]);
 		if (d == DESC_NONE) {
 			if (!keyset_add(&met, p, keys, i))
 				break;
@@ -203,7 +202,7 @@ static int run_parent(struct pool *p, struct run *r, const struct block_key *par
 	r->tip = DESC_NONE;
 	if (!parent)
 		return 1;
-	d = keymap_find(&p->keymap, parent);
+	d = block_find(p, parent);
 	if (d == DESC_NONE || block_namespace(p, d) != r->ns)
 		return 0;
 	if (block_state(p, d) != DESC_COMMITTED && !owner_has(p, r->owner, d))
@@ -258,6 +257,12 @@ static enum proto_verdict check(const struct pool *p, const struct pool_owner *o
 	return s == DESC_RESERVED || s == DESC_QUARANTINE ? VERDICT_NONE : VERDICT_STALE;
 }
 
+/* The reservation is over: its key is in the map no more. Returns the bucket of its promise. */
+static uint64_t unmap(struct pool *p, uint32_t d, const struct block_key *key)
+{
+	return index_place(&p->control, key).bucket[keymap_remove(&p->keymap, key, d)];
+}
+
 enum proto_verdict pool_commit(struct pool *p, struct pool_owner *o, uint32_t desc, uint64_t gen,
 			       uint32_t crc, uint64_t now)
 {
@@ -274,7 +279,7 @@ enum proto_verdict pool_commit(struct pool *p, struct pool_owner *o, uint32_t de
 		return VERDICT_NO_PARENT;
 	key = desc_key(&p->control, desc);
 	desc_commit(&p->control, desc, TIER_HOST, crc);
-	index_publish(&p->index, p->block[desc].bucket, &key, desc, gen);
+	index_publish(&p->index, unmap(p, desc, &key), &key, desc, gen);
 	block_extent(p, desc)->busy--;
 	block_count(p, desc, DESC_RESERVED, DESC_COMMITTED);
 	owner_discharge(p, o, desc);
@@ -286,11 +291,12 @@ enum proto_verdict pool_commit(struct pool *p, struct pool_owner *o, uint32_t de
 	return VERDICT_COMMITTED;
 }
 
-/* The reservation is over, its key free; d is loose. */
+/* The reservation came to nothing; d is loose. */
 static void unreserve(struct pool *p, uint32_t d)
 {
-	index_unclaim(&p->index, p->block[d].bucket);
-	keymap_remove(&p->keymap, d);
+	struct block_key key = desc_key(&p->control, d);
+
+	index_unclaim(&p->index, unmap(p, d, &key));
 	p->woken = 1;
 }
 

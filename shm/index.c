@@ -43,6 +43,24 @@ int index_probe(const struct control *c, const struct block_key *key, uint32_t *
 	return 0;
 }
 
+uint32_t index_find(const struct control *c, const struct block_key *key)
+{
+	struct index_place p = index_place(c, key);
+
+	for (unsigned int b = 0; b < 2; b++) {
+		const struct bucket *k = &c->index[p.bucket[b]];
+
+		for (unsigned int m = index_match(k, p.tag); m; m &= m - 1) {
+			uint32_t d = entry_desc(load_relaxed(&k->entry[__builtin_ctz(m)]));
+			uint64_t w;
+
+			if (index_confirm(c, d, key, &w))
+				return d;
+		}
+	}
+	return DESC_NONE;
+}
+
 static unsigned int bucket_used(const struct control *c, uint64_t b)
 {
 	unsigned int n = 0;

@@ -131,8 +131,14 @@ int index_probe(const struct control *c, const struct block_key *key, uint32_t *
 		uint64_t *ret_word);
 
 /*
- * The daemon. claimed counts, per bucket, places that are promised to reserved blocks and hold no
- * entry yet; it lies in the daemon's memory, bucket_mask + 1 bytes, zeroed at the start.
+ * The daemon: the descriptor that is listed under key, DESC_NONE when none is. Between two of its
+ * own changes no entry is stale or on the move, so a single pass tells.
+ */
+uint32_t index_find(const struct control *c, const struct block_key *key);
+
+/*
+ * The daemon's changes. claimed counts, per bucket, places that are promised to reserved blocks and
+ * hold no entry yet; it lies in the daemon's memory, bucket_mask + 1 bytes, zeroed at the start.
  */
 struct index_writer {
 	struct control *c;

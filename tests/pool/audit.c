@@ -130,12 +130,12 @@ static void check_leaf(struct audit *a, uint32_t d, enum desc_state s)
 static void check_key(struct audit *a, uint32_t d, enum desc_state s)
 {
 	struct block_key key = desc_key(&a->p->control, d);
-	uint32_t found = keymap_find(&a->p->keymap, &key);
+	uint32_t mapped = keymap_find(&a->p->keymap, &key);
 
-	if (hangs(s))
-		expect(found == d, "block %u is not under its key", d);
-	else
-		expect(found != d, "block %u, state %d, is under its key", d, s);
+	expect((block_find(a->p, &key) == d) == hangs(s), "block %u, state %d, under its key", d, s);
+	expect((mapped == d) == (s == DESC_RESERVED), "block %u, state %d, in the map", d, s);
+	expect((index_find(&a->p->control, &key) == d) == (s == DESC_COMMITTED),
+	       "block %u, state %d, in the index", d, s);
 }
 
 static uint32_t walk_chain(struct audit *a, const struct pool_chain *c, uint64_t session,
@@ -268,36 +268,50 @@ static void check_extents(struct audit *a)
 	expect(punching == p->extents.n_punching, "granules being punched");
 }
 
+/* Each entry of the map is found (check_key), and each has the promise that it says. */
+static void check_map(struct audit *a)
+{
+	const struct keymap *m = &a->p->keymap;
+	uint64_t n_buckets = a->p->control.bucket_mask + 1, entries = 0;
+	uint8_t *claimed = calloc(n_buckets, 1);
+
+	for (uint64_t i = 0; i <= m->mask; i++) {
+		struct block_key key;
+		int second;
+
+		if (!m->entry[i])
+			continue;
+		key = desc_key(&a->p->control, keymap_desc(m->entry[i], &second));
+		claimed[index_place(&a->p->control, &key).bucket[second]]++;
+		entries++;
+	}
+	expect(entries == a->n[DESC_RESERVED] && m->used == entries, "%llu entries of the map",
+	       (unsigned long long)entries);
+	expect(!memcmp(claimed, a->p->index.claimed, n_buckets), "places that are promised");
+	free(claimed);
+}
+
 static void check_numbers(struct audit *a)
 {
 	struct pool *p = a->p;
 	uint32_t free_numbers = 0;
-	uint64_t claims = 0;
 
 	for (uint32_t d = p->free_block; d != DESC_NONE; d = p->block[d].after) {
 		expect(block_state(p, d) == DESC_FREE, "block %u is free and not FREE", d);
 		free_numbers++;
 	}
 	expect(free_numbers + p->n_blocks == p->fresh_block, "numbers of blocks");
-	for (uint64_t b = 0; b <= p->control.bucket_mask; b++)
-		claims += p->index.claimed[b];
-	expect(claims == a->n[DESC_RESERVED], "%llu places of the index are promised",
-	       (unsigned long long)claims);
 }
 
 static void check_stats(struct audit *a)
 {
 	struct pool_stats s = fixture_stats(a->f);
-	uint64_t entries = 0;
 
 	expect(s.cached_bytes + s.writing_bytes + s.quarantined_bytes + s.doomed_bytes +
 	       s.free_bytes == s.handed_bytes, "bytes do not add up");
 	expect(s.leased_bytes <= s.cached_bytes, "more is leased than cached");
 	expect(s.blocks == a->n[DESC_COMMITTED], "blocks");
 	expect(s.published == s.blocks + s.evicted + s.flushed, "published blocks went nowhere");
-	for (uint64_t i = 0; i <= a->p->keymap.mask; i++)
-		entries += a->p->keymap.entry[i] != 0;
-	expect(entries == a->n[DESC_COMMITTED] + a->n[DESC_RESERVED], "entries of the map");
 }
 
 static void check_counts(struct audit *a)
@@ -357,6 +371,7 @@ void fixture_audit(struct fixture *f)
 	check_doomed(&a);
 	check_blocks(&a);
 	check_extents(&a);
+	check_map(&a);
 	check_numbers(&a);
 	check_counts(&a);
 	check_stats(&a);

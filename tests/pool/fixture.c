@@ -181,7 +181,7 @@ uint32_t fixture_cached(const struct fixture *f, uint32_t ns, uint64_t seed, uin
 
 uint32_t fixture_find(const struct fixture *f, const struct block_key *key)
 {
-	return keymap_find(&f->p->keymap, key);
+	return block_find(f->p, key);
 }
 
 void fixture_pin(struct fixture *f, uint32_t session, uint32_t hazard, uint32_t desc)

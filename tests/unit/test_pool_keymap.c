@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private map, against an array. */
+/* The map of reserved keys, against an array. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,8 @@
 
 #define BLOCKS 1000u
 
+static const uint64_t salt[KEY_WORDS] = { 0x9e3779b97f4a7c15, 12345, 0xd6e8feb86659fd93, 1 };
+
 static struct control c;
 static struct keymap m;
 static uint8_t in[BLOCKS];
@@ -21,7 +23,7 @@ static int setup(void **state)
 {
 	c.desc = calloc(BLOCKS, sizeof(*c.desc));
 	assert_non_null(c.desc);
-	assert_int_equal(keymap_init(&m, BLOCKS, &c, 12345), 0);
+	assert_int_equal(keymap_init(&m, &c, salt), 0);
 	memset(in, 0, sizeof(in));
 	return 0;
 }
@@ -44,8 +46,17 @@ static void add(uint32_t d)
 	struct block_key key = key_of(d);
 
 	memcpy(c.desc[d].key, key.w, sizeof(key));
-	keymap_add(&m, d);
+	assert_int_equal(keymap_reserve(&m), 0);
+	keymap_add(&m, &key, d, d % 3 == 0);
 	in[d] = 1;
+}
+
+static void take(uint32_t d)
+{
+	struct block_key key = key_of(d);
+
+	assert_int_equal(keymap_remove(&m, &key, d), d % 3 == 0);
+	in[d] = 0;
 }
 
 static void check_all(void)
@@ -61,6 +72,8 @@ static void check_all(void)
 	for (uint64_t i = 0; i <= m.mask; i++)
 		entries += m.entry[i] != 0;
 	assert_int_equal(entries, there);
+	assert_int_equal(m.used, there);
+	assert_true(there <= (m.mask + 1) / 4 * 3);
 }
 
 static void empty_finds_nothing(void **state)
@@ -68,17 +81,21 @@ static void empty_finds_nothing(void **state)
 	check_all();
 }
 
-static void full_finds_all(void **state)
+static void it_grows_and_shrinks(void **state)
 {
-	assert_true(m.mask + 1 >= BLOCKS + BLOCKS / 3);
-	for (uint32_t i = 0; i < BLOCKS; i++)
-		add(i);
-	check_all();
+	uint64_t small = m.mask;
+
 	for (uint32_t i = 0; i < BLOCKS; i++) {
-		keymap_remove(&m, i);
-		in[i] = 0;
+		add(i);
+		assert_true(m.mask == small || m.mask < 4 * (uint64_t)(i + 1));
 	}
 	check_all();
+	for (uint32_t i = 0; i < BLOCKS; i++) {
+		take(i);
+		assert_true(m.mask == small || m.mask <= 8 * (m.used + 1));
+	}
+	check_all();
+	assert_int_equal(m.mask, small);
 }
 
 static void any_order_of_calls(void **state)
@@ -90,12 +107,10 @@ static void any_order_of_calls(void **state)
 
 		h = mix64(h + round);
 		d = (uint32_t)(h % BLOCKS);
-		if (in[d]) {
-			keymap_remove(&m, d);
-			in[d] = 0;
-		} else {
+		if (in[d])
+			take(d);
+		else
 			add(d);
-		}
 		if (round % 1000 == 0)
 			check_all();
 	}
@@ -108,19 +123,23 @@ static void keys_that_share_three_words(void **state)
 	uint64_t places = 0;
 
 	for (uint32_t i = 0; i < 200; i++) {
+		struct block_key key;
+
 		memset(c.desc[i].key, 7, sizeof(c.desc[i].key));
 		c.desc[i].key[i % 4] = i;
-		keymap_add(&m, i);
+		key = desc_key(&c, i);
+		assert_int_equal(keymap_reserve(&m), 0);
+		keymap_add(&m, &key, i, 0);
 	}
 	for (uint32_t i = 0; i < 200; i++) {
 		struct block_key key = desc_key(&c, i);
 
 		assert_int_equal(keymap_find(&m, &key), i);
 	}
-	for (uint64_t i = 0; i <= m.mask; i += 64) {
+	for (uint64_t i = 0; i <= m.mask; i += 16) {
 		int any = 0;
 
-		for (uint64_t k = i; k < i + 64 && k <= m.mask; k++)
+		for (uint64_t k = i; k < i + 16 && k <= m.mask; k++)
 			any |= m.entry[k] != 0;
 		places += any;
 	}
@@ -132,7 +151,7 @@ int main(void)
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(empty_finds_nothing),
-		TEST(full_finds_all),
+		TEST(it_grows_and_shrinks),
 		TEST(any_order_of_calls),
 		TEST(keys_that_share_three_words),
 	};

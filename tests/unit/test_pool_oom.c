@@ -154,6 +154,29 @@ static void an_extent_that_moves(void **state)
 	assert_int_equal(fixture_stats(&f).extents_taken, 2);
 }
 
+/* Nor is room for one more reservation. */
+static void the_map_of_reservations(void **state)
+{
+	uint32_t ns = fixture_ns(&f, "m", 1, 4096);
+	struct block_key many[FIXTURE_RUN];
+	uint32_t n;
+
+	fixture_keys(9, 1000, many);
+	n = fixture_reserve(&f, &a, ns, NULL, many, 100);
+	assert_int_equal(n, 100);
+	fails_in = 1;
+	fails_from_then = 1;
+	n = fixture_reserve(&f, &a, ns, &many[99], &many[100], 500);
+	fails_in = 0;
+	assert_in_range(n, 1, 499);
+	assert_int_equal(f.verdict[n - 1], VERDICT_GRANTED);
+	assert_int_equal(f.verdict[n], VERDICT_FULL);
+	assert_int_equal(f.full, FULL_POOL);
+	fixture_audit(&f);
+	assert_int_equal(fixture_reserve(&f, &a, ns, &many[99 + n], &many[100 + n], 500 - n),
+			 500 - n);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -162,6 +185,7 @@ int main(void)
 		TEST(a_namespace),
 		TEST(an_extent),
 		TEST(an_extent_that_moves),
+		TEST(the_map_of_reservations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,7 +57,7 @@ static int found(const struct block_key *key, uint32_t d)
 	uint64_t word;
 
 	return index_probe(&r.c, key, &got, &word) && got == d &&
-	       word == r.c.desc[d].word;
+	       word == r.c.desc[d].word && index_find(&r.c, key) == d;
 }
 
 static uint32_t publish(const struct block_key *key)
@@ -122,6 +122,7 @@ static void publish_probe_remove(void **state)
 	d = publish(&key);
 	assert_true(found(&key, d));
 	assert_false(index_probe(&r.c, &absent, &got, &word));
+	assert_int_equal(index_find(&r.c, &absent), DESC_NONE);
 	assert_int_equal(got, 4711); /* a miss writes nothing */
 	assert_int_equal(word, 4711);
 	index_remove(&r.index, &key, d + 1);
@@ -144,6 +145,7 @@ static void whole_key_counts(void **state)
 		near = key;
 		near.w[i / 64] ^= UINT64_C(1) << i % 64;
 		assert_false(index_probe(&r.c, &near, &got, &word));
+		assert_int_equal(index_find(&r.c, &near), DESC_NONE);
 	}
 	assert_true(found(&key, d));
 }
