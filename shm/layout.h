@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The layout of shared memory, version 2. Three regions, all made by the daemon
- * (doc/shm-layout.md):
+ * (doc/shared-memory.md):
  *
  *   control   One per domain. Header, namespaces, extents, index, descriptors. Written by the
  *             daemon only; clients map it read-only, from a file descriptor that cannot be made

@@ -56,8 +56,8 @@ static int found(const struct block_key *key, uint32_t d)
 	uint32_t got;
 	uint64_t word;
 
-	return index_probe(&r.c, key, &got, &word) && got == d &&
-	       word == r.c.desc[d].word && index_find(&r.c, key) == d;
+	return index_probe(&r.c, key, &got, &word) && got == d && word == r.c.desc[d].word &&
+	       index_find(&r.c, key) == d;
 }
 
 static uint32_t publish(const struct block_key *key)
