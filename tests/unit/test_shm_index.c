@@ -4,10 +4,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/compiler.h"
 #include "shm/desc.h"
 #include "shm/word.h"
 #include "tests/shm/region.h"
@@ -393,6 +395,39 @@ static void half_full_never_refuses(void **state)
 	}
 }
 
+/* The vectors of doc/shared-memory.md, which doc/pages.py computes by itself. */
+static void vectors_of_the_page(void **state)
+{
+	static const struct {
+		const char *key; /* of doc/keys.md, its first 16 bytes */
+		uint64_t bucket[2];
+		uint32_t tag;
+	} vectors[] = {
+		{ "96a231236c91d696f2b94293ea3c11bf", { 2071, 3861 }, 34859 },
+		{ "9a0f9cc1f8dfb3a05485b9459099dba8", { 3254, 1293 }, 35576 },
+		{ "8dda62e93acafd5a112d7781135f78f8", { 284, 2660 }, 39457 },
+		{ "2d6d79e0b58b6bb7a6ddaf2008b93990", { 691, 2003 }, 45144 },
+	};
+	struct control c = {
+		.salt = { 0x0123456789abcdef, 0xfedcba9876543210 },
+		.bucket_mask = 4095,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
+		struct block_key key = { 0 };
+		struct index_place p;
+		uint8_t bytes[16];
+
+		for (size_t k = 0; k < sizeof(bytes); k++)
+			assert_int_equal(sscanf(vectors[i].key + 2 * k, "%2hhx", &bytes[k]), 1);
+		memcpy(key.w, bytes, sizeof(bytes));
+		p = index_place(&c, &key);
+		assert_int_equal(p.bucket[0], vectors[i].bucket[0]);
+		assert_int_equal(p.bucket[1], vectors[i].bucket[1]);
+		assert_int_equal(p.tag, vectors[i].tag);
+	}
+}
+
 int main(void)
 {
 #define WITH_REGION(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -410,6 +445,7 @@ int main(void)
 		WITH_REGION(displacement_leaves_stale_entries),
 		WITH_REGION(load_beyond_half),
 		WITH_REGION(half_full_never_refuses),
+		cmocka_unit_test(vectors_of_the_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
