@@ -58,11 +58,32 @@ static void domain_wake(void *ctx, struct pool_waiter *w, uint32_t present)
 	wait_wake(w, present);
 }
 
+static void domain_pin_ended(void *ctx, const struct pool_pin *pin, enum pool_pin_end why)
+{
+	static const char *const reasons[] = {
+		[PIN_END_TTL] = "its time is over",
+		[PIN_END_BUDGET] = "the budget got smaller",
+		[PIN_END_FLUSHED] = "its blocks were dropped",
+	};
+	struct domain *d = ctx;
+	char id[LOG_HEX_BYTES];
+	const char *model = NULL;
+	const uint8_t *seed;
+
+	(void)pool_ns_names(d->pool, pin->ns, &model, &seed);
+	log_line(LOG_NOTICE, "pin ended", LOG_NUMBER("pin", pin->number),
+		 LOG_TEXT("label", *pin->label ? pin->label : NULL),
+		 LOG_TEXT("id", log_hex(&pin->key, sizeof(pin->key), id)),
+		 LOG_TEXT("namespace", model), LOG_NUMBER("blocks", pin->blocks),
+		 LOG_NUMBER("priority", pin->priority), LOG_TEXT("reason", reasons[why]));
+}
+
 static const struct pool_ops domain_pool_ops = {
 	.scan_pins = domain_scan_pins,
 	.populate = domain_populate,
 	.punch = domain_punch,
 	.wake = domain_wake,
+	.pin_ended = domain_pin_ended,
 };
 
 static void domain_on_punched(void *ctx, uint64_t offset, uint64_t bytes)

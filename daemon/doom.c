@@ -25,7 +25,7 @@
 /* What a walk has put behind p->doomed. */
 struct gathered {
 	uint32_t n, room;
-	uint32_t voided;
+	uint32_t voided, pins;
 	uint32_t flush; /* its number */
 	enum miss_reason why;
 	uint64_t now;
@@ -46,6 +46,7 @@ static int gather_one(struct pool *p, uint32_t d, void *arg)
 		break;
 	}
 	lru_remove(&block_namespace(p, d)->lru, d);
+	g->pins += pin_drop(p, d);
 	owner_uncached(p, d);
 	block_note_gone(p, d, g->why, g->now);
 	block_count(p, d, DESC_COMMITTED, DESC_DOOMED);
@@ -148,6 +149,7 @@ static int flush_step(struct pool *p, struct namespace *ns, uint64_t now, struct
 	f->freed_bytes += freed * ns->stride;
 	f->kept_blocks = ns->flush_kept;
 	f->voided_blocks += g.voided;
+	f->dropped_pins += g.pins;
 	ns->flushing = ns->flush_roots != DESC_NONE;
 	return ns->flushing;
 }
@@ -160,6 +162,7 @@ static void flush_count(struct pool *p, const struct namespace *ns, struct pool_
 	f->freed_bytes += (ns->n[DESC_COMMITTED] - kept) * ns->stride;
 	f->kept_blocks = kept;
 	f->voided_blocks += ns->n[DESC_RESERVED];
+	f->dropped_pins += pin_count_ns(&p->pin, ns->number);
 }
 
 int pool_flush(struct pool *p, uint32_t ns, int dry_run, uint64_t now, struct pool_flushed *ret)

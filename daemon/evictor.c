@@ -4,6 +4,9 @@
 #include "daemon/model.h"
 #include "shm/evict.h"
 
+/* Blocks expire up to this much late. */
+#define EXPIRE_PAUSE (100 * NSEC_PER_MSEC)
+
 /* A namespace full of pins is looked at again after this time. */
 #define PINNED_AGAIN (100 * NSEC_PER_MSEC)
 
@@ -25,8 +28,12 @@ static void drop(struct pool *p, uint32_t d, enum miss_reason why, uint64_t now)
 	block_note_gone(p, d, why, now);
 	owner_uncached(p, d);
 	block_left(p, d);
-	block_release(p, d, DESC_COMMITTED, 0);
 	p->count.evicted++;
+	if (why == MISS_EXPIRED) {
+		p->count.expired++;
+		block_namespace(p, d)->expired++;
+	}
+	block_release(p, d, DESC_COMMITTED, 0);
 }
 
 static void prefetch(const struct pool *p, const uint32_t *batch, uint32_t n)
@@ -81,13 +88,23 @@ static void put_back(struct pool *p, struct pool_chain *aside, uint64_t now)
 	}
 }
 
+/* What an eviction is after. */
+struct prey {
+	struct namespace *ns;
+	uint32_t want;
+	uint64_t before; /* used before */
+	enum miss_reason why;
+};
+
 /* The oldest leaves; a parent follows when its last child is in the batch. */
-static uint32_t gather(struct pool *p, struct namespace *ns, uint32_t *batch, uint32_t want,
+static uint32_t gather(struct pool *p, const struct prey *prey, uint32_t *batch,
 		       struct pool_chain *aside)
 {
+	struct namespace *ns = prey->ns;
 	uint32_t n = 0, d;
 
-	while (n < want && (d = lru_oldest(&ns->lru)) != LRU_NONE) {
+	while (n < prey->want && (d = lru_oldest(&ns->lru)) != LRU_NONE &&
+	       p->node[d].used < prey->before) {
 		if (pinset_has(&p->pins, d)) {
 			set_aside(p, ns, aside, d);
 			continue;
@@ -100,35 +117,85 @@ static uint32_t gather(struct pool *p, struct namespace *ns, uint32_t *batch, ui
 	return n;
 }
 
-uint32_t evictor_run(struct pool *p, struct namespace *ns, uint32_t want, uint64_t now)
+static uint32_t hunt(struct pool *p, const struct prey *prey, uint64_t now)
 {
 	uint32_t batch[EVICTOR_BATCH], n, freed = 0;
 	struct pool_chain aside;
 
-	if (lru_oldest(&ns->lru) == LRU_NONE)
-		return 0;
 	chain_init(&aside);
 	pool_scan_pins(p);
 	/* Again when all of a batch was pinned between the two snapshots. */
 	for (unsigned int i = 0; i < TRIES && !freed; i++) {
-		n = gather(p, ns, batch, MIN(want, EVICTOR_BATCH), &aside);
-		freed = evictor_take(p, batch, n, MISS_EVICTED, now);
+		n = gather(p, prey, batch, &aside);
+		freed = evictor_take(p, batch, n, prey->why, now);
 	}
 	put_back(p, &aside, now);
 	return freed;
 }
 
+uint32_t evictor_run(struct pool *p, struct namespace *ns, uint32_t want, uint64_t now)
+{
+	const struct prey prey = {
+		.ns = ns,
+		.want = MIN(want, EVICTOR_BATCH),
+		.before = UINT64_MAX,
+		.why = MISS_EVICTED,
+	};
+
+	return lru_oldest(&ns->lru) == LRU_NONE ? 0 : hunt(p, &prey, now);
+}
+
+/* When the first block of ns expires. */
+static uint64_t expires_at(const struct pool *p, const struct namespace *ns)
+{
+	uint32_t d = lru_oldest(&ns->lru);
+
+	return d == LRU_NONE || !ns->ttl_ns ? UINT64_MAX : p->node[d].used + ns->ttl_ns;
+}
+
+static uint64_t expire(struct pool *p, struct namespace *ns, uint64_t now)
+{
+	const struct prey prey = {
+		.ns = ns,
+		.want = EVICTOR_BATCH,
+		.before = pool_since(ns->ttl_ns, now),
+		.why = MISS_EXPIRED,
+	};
+	uint64_t at = expires_at(p, ns);
+
+	if (at < now) {
+		hunt(p, &prey, now);
+		namespace_shrink_unused(p, ns);
+		at = expires_at(p, ns);
+	}
+	/* The next ones expire soon after one another, and may as well together. */
+	return at < now || at == UINT64_MAX ? MAX(at, now) : MAX(at + 1, now + EXPIRE_PAUSE);
+}
+
+uint64_t evictor_expire(struct pool *p, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;)
+		next = MIN(next, expire(p, ns, now));
+	return next;
+}
+
 struct namespace *evictor_coldest(struct pool *p)
 {
 	struct namespace *best = NULL;
+	uint64_t least = 0, order;
 
 	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;) {
 		uint32_t d = lru_oldest(&ns->lru);
 
 		if (d == LRU_NONE)
 			continue;
-		if (!best || p->node[d].used < p->node[lru_oldest(&best->lru)].used)
+		order = namespace_order(ns, p->node[d].used);
+		if (!best || order < least) {
 			best = ns;
+			least = order;
+		}
 	}
 	return best;
 }

@@ -23,7 +23,16 @@ uint32_t evictor_take(struct pool *p, const uint32_t *batch, uint32_t n, enum mi
  */
 uint32_t evictor_run(struct pool *p, struct namespace *ns, uint32_t want, uint64_t now);
 
-/* The namespace whose oldest leaf is the oldest of all, or NULL when there is no leaf. */
+/*
+ * Drops what nobody used for longer than its namespace's TTL, leaves first, a batch in each
+ * namespace. What is pinned counts as used now. Returns when it wants to be called again.
+ */
+uint64_t evictor_expire(struct pool *p, uint64_t now);
+
+/*
+ * The namespace whose oldest leaf is the oldest of all, priorities counted; NULL when there is no
+ * leaf.
+ */
 struct namespace *evictor_coldest(struct pool *p);
 
 /*

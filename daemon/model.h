@@ -15,6 +15,8 @@
  * 	evictor		batches of leaves, by LRU
  * 	reclaim		extents out of colder namespaces
  * 	doom		flush, bad bytes
+ * 	pin		operators' pins
+ * 	hint		what clients know of the future
  * 	stats		numbers for people
  */
 #ifndef KVP_DAEMON_MODEL_H
@@ -26,6 +28,7 @@
 #include "daemon/keymap.h"
 #include "daemon/namespace.h"
 #include "daemon/owner.h"
+#include "daemon/pin.h"
 #include "shm/index.h"
 
 /* A block whose checksum the shell computes. */
@@ -73,6 +76,7 @@ struct pool {
 	uint64_t doom_again;          /* when to look at them again */
 	struct verify_pin verify[POOL_VERIFY_MAX];
 	uint32_t n_verify;
+	struct pin_table pin;
 
 	uint64_t bytes[DESC_STATE_MAX + 1]; /* by state, as namespace.n */
 	struct pool_stats count;            /* the fields that count since the start */
@@ -106,5 +110,8 @@ static inline void pool_prefetch_key(const struct pool *p, const struct block_ke
 
 /* Takes a new snapshot of all pins, the pool's own included, into p->pins. */
 void pool_scan_pins(struct pool *p);
+
+/* The same without operators' pins: what somebody reads. */
+void pool_scan_readers(struct pool *p);
 
 #endif

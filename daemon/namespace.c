@@ -56,7 +56,8 @@ void namespace_shrink(struct pool *p, struct namespace *ns)
 {
 	struct extent *e, *tmp;
 
-	list_for_each_safe(e, tmp, &ns->extents.all, all) {
+	list_for_each_safe(e, tmp, &ns->extents.all, all)
+	{
 		uint32_t first = e->first, count = e->count;
 
 		if (e->taken)
@@ -176,6 +177,7 @@ static int open_new(struct pool *p, const uint8_t *desc, size_t n, const struct 
 		.block_tokens = v->block_tokens,
 		.block_bytes = v->block_bytes,
 		.stride = stride,
+		.priority = PRIORITY_DEFAULT,
 		.roots = DESC_NONE,
 		.flush_roots = DESC_NONE,
 	};
@@ -232,6 +234,16 @@ int pool_ns_names(const struct pool *p, uint32_t ns, const char **ret_model,
 	*ret_model = x->model;
 	*ret_seed = x->seed;
 	return 0;
+}
+
+void pool_ns_set_policy(struct pool *p, uint32_t ns, uint64_t ttl_ns, uint32_t priority)
+{
+	struct namespace *x = namespace_get(p, ns);
+
+	if (!x)
+		return;
+	x->ttl_ns = MIN(ttl_ns, UINT64_MAX / 2);
+	x->priority = MIN(MAX(priority, 1u), PRIORITY_MAX);
 }
 
 void pool_ns_hold(struct pool *p, uint32_t ns)

@@ -5,8 +5,10 @@
 
 #include "daemon/extent.h"
 #include "policy/lru.h"
+#include "policy/priority.h"
 
-struct namespace {
+struct namespace
+{
 	uint8_t *desc; /* canonical bytes; NULL: this number is of no namespace */
 	size_t n_desc;
 	char *model;
@@ -17,20 +19,30 @@ struct namespace {
 	uint32_t holds;
 
 	struct extent_set extents;
-	struct lru lru;        /* its leaves */
-	uint32_t lru_room;     /* blocks that fit the heap: its slots */
-	uint32_t roots;        /* first blocks of its chains */
-	uint32_t flush_roots;  /* those that a flush has not come to yet */
-	int flushing;          /* a flush is under way */
-	uint32_t flush;        /* the number of the last one */
-	uint64_t flush_kept;   /* blocks that it doomed and that are still there */
+	struct lru lru;                 /* its leaves */
+	uint32_t lru_room;              /* blocks that fit the heap: its slots */
+	uint32_t roots;                 /* first blocks of its chains */
+	uint32_t flush_roots;           /* those that a flush has not come to yet */
+	int flushing;                   /* a flush is under way */
+	uint32_t flush;                 /* the number of the last one */
+	uint64_t flush_kept;            /* blocks that it doomed and that are still there */
 	uint64_t n[DESC_STATE_MAX + 1]; /* blocks by state, but FREE and EVICTING */
 
 	uint64_t lookups, asked_tokens, hit_tokens;
-	uint64_t used;         /* when */
+	uint64_t used;   /* when */
+	uint64_t ttl_ns; /* blocks that nobody used for longer expire; 0: never */
+	uint32_t priority;
+	uint64_t expired;       /* blocks, since it was opened */
+	uint64_t pinned;        /* blocks that operators' pins keep */
 	uint64_t evict_after;   /* background eviction found only pins: not before then */
 	uint64_t reclaim_after; /* nothing was cold enough: not before then */
 };
+
+/* A time of use in it, to be compared with one in another namespace. */
+static inline uint64_t namespace_order(const struct namespace *ns, uint64_t used)
+{
+	return used + priority_bias(ns->priority);
+}
 
 /* NULL for the number of no namespace. */
 struct namespace *namespace_get(const struct pool *p, uint32_t number);

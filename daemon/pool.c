@@ -115,7 +115,9 @@ static int make_arrays(struct pool *p)
 	p->index.claimed = calloc(p->control.bucket_mask + 1, sizeof(*p->index.claimed));
 	p->namespaces = calloc(p->cfg.max_namespaces, sizeof(*p->namespaces));
 	return p->block && p->node && p->batch && p->doomed && p->pins.bits && p->index.claimed &&
-	       p->namespaces ? 0 : -ENOMEM;
+			       p->namespaces
+		       ? 0
+		       : -ENOMEM;
 }
 
 static int make_parts(struct pool *p)
@@ -129,6 +131,9 @@ static int make_parts(struct pool *p)
 	if (r < 0)
 		return r;
 	r = ghost_init(&p->ghost, p->cfg.max_blocks, salt[KEY_WORDS]);
+	if (r < 0)
+		return r;
+	r = pin_table_make(&p->pin, p->cfg.max_blocks, p->cfg.pool_bytes);
 	if (r < 0)
 		return r;
 	return extent_map_init(&p->extents, &p->control, p->ops, p->ctx);
@@ -168,6 +173,7 @@ int pool_new(const struct pool_config *cfg, const struct pool_ops *ops, void *ct
 	chain_init(&p->orphans);
 	list_init(&p->waiters);
 	owner_table_init(&p->owners);
+	pin_table_init(&p->pin);
 	r = pool_make(p);
 	if (r < 0) {
 		pool_free(p);
@@ -183,6 +189,7 @@ struct pool *pool_free(struct pool *p)
 		return NULL;
 	for (uint32_t i = 0; p->namespaces && i < p->cfg.max_namespaces; i++)
 		namespace_fini(&p->namespaces[i]);
+	pin_table_fini(&p->pin);
 	extent_map_fini(&p->extents);
 	ghost_fini(&p->ghost);
 	keymap_fini(&p->keymap);
@@ -235,12 +242,18 @@ void pool_retire(struct pool *p)
 	store_release(&p->control.head->state, CONTROL_RETIRED);
 }
 
-void pool_scan_pins(struct pool *p)
+void pool_scan_readers(struct pool *p)
 {
 	pinset_clear(&p->pins);
 	p->ops->scan_pins(p->ctx, &p->pins);
 	for (uint32_t i = 0; i < p->n_verify; i++)
 		pinset_add(&p->pins, p->verify[i].desc);
+}
+
+void pool_scan_pins(struct pool *p)
+{
+	pool_scan_readers(p);
+	pin_scan(&p->pin, &p->pins);
 }
 
 void pool_touch(struct pool *p, uint32_t ns, uint32_t desc, uint32_t asked, uint32_t hit,
@@ -259,6 +272,18 @@ void pool_touch(struct pool *p, uint32_t ns, uint32_t desc, uint32_t asked, uint
 		block_touch(p, desc, now);
 }
 
+uint32_t pool_find(const struct pool *p, uint32_t ns, const struct block_key *key,
+		   uint64_t *ret_gen)
+{
+	uint32_t d = block_find(p, key);
+
+	if (d == DESC_NONE || block_state(p, d) != DESC_COMMITTED ||
+	    block_namespace(p, d)->number != ns)
+		return DESC_NONE;
+	*ret_gen = block_gen(p, d);
+	return d;
+}
+
 void pool_punched(struct pool *p, uint64_t offset, uint64_t bytes)
 {
 	extent_punched(&p->extents, offset, bytes);
@@ -272,6 +297,8 @@ uint64_t pool_tick(struct pool *p, uint64_t now)
 	next = MIN(next, owner_release_orphans(p, now, &budget));
 	next = MIN(next, doom_flushes(p, now));
 	next = MIN(next, doom_again(p, now));
+	next = MIN(next, pin_time_out(p, now));
+	next = MIN(next, evictor_expire(p, now));
 	next = MIN(next, evictor_background(p, now));
 	return next;
 }

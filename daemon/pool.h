@@ -21,6 +21,14 @@
 
 struct pool;
 struct pool_waiter;
+struct pool_pin;
+
+/* Why an operator's pin ended without being taken back. */
+enum pool_pin_end {
+	PIN_END_TTL,     /* its time was over */
+	PIN_END_BUDGET,  /* the budget got smaller */
+	PIN_END_FLUSHED, /* an operator dropped its blocks, or their bytes were wrong */
+};
 
 /*
  * What the pool asks of its shell. None of these may call back into the pool, and none may be NULL.
@@ -47,17 +55,19 @@ struct pool_ops {
 	 * waiter is unlinked by now.
 	 */
 	void (*wake)(void *ctx, struct pool_waiter *w, uint32_t present);
+	/* An operator's pin ended. It is gone after this call. */
+	void (*pin_ended)(void *ctx, const struct pool_pin *pin, enum pool_pin_end why);
 };
 
 struct pool_config {
 	/* how far extents may grow, whole granules; the memfd has this size */
 	uint64_t pool_bytes;
-	uint32_t max_blocks;         /* at most POOL_BLOCKS_MAX */
+	uint32_t max_blocks; /* at most POOL_BLOCKS_MAX */
 	uint32_t max_namespaces;
 	uint32_t granule_shift;
 	/* a reservation that is not committed for this long goes to quarantine */
 	uint64_t reservation_ns;
-	uint64_t quarantine_ns;      /* grace after its writer is surely gone */
+	uint64_t quarantine_ns; /* grace after its writer is surely gone */
 	/* blocks that one owner may have RESERVED and in QUARANTINE at once; 0: no limit */
 	uint32_t owner_blocks;
 };
@@ -88,7 +98,7 @@ struct pool_owner {
 	struct pool_chain reserved;   /* its RESERVED blocks, oldest first */
 	struct pool_chain quarantine; /* its QUARANTINE blocks */
 	uint32_t n_reserved, n_quarantine;
-	uint64_t reserved_bytes;      /* of both */
+	uint64_t reserved_bytes;              /* of both */
 	uint64_t cached_blocks, cached_bytes; /* committed by it and still there */
 	int gone;
 };
@@ -142,9 +152,16 @@ int pool_ns_open(struct pool *p, const uint8_t *desc, size_t n, const struct nsd
 /* The canonical descriptor that a namespace was opened with; NULL for the number of none. */
 const uint8_t *pool_ns_desc(const struct pool *p, uint32_t ns, size_t *ret_n);
 
-/* Its model, until it is closed, and its seed (KEY_BYTES). Returns 0, -ENOENT for a number of none. */
+/* Its model, until it is closed, and its seed (KEY_BYTES). Returns 0, -ENOENT for a number of none.
+ */
 int pool_ns_names(const struct pool *p, uint32_t ns, const char **ret_model,
 		  const uint8_t **ret_seed);
+
+/*
+ * How long its blocks may lie unused (0: for ever), and its priority (policy/priority.h). From now
+ * on; a namespace that was just opened has no TTL and the default priority.
+ */
+void pool_ns_set_policy(struct pool *p, uint32_t ns, uint64_t ttl_ns, uint32_t priority);
 
 /*
  * Sessions that have a namespace open keep it in the table, with or without blocks. Hold it before
@@ -235,11 +252,12 @@ void pool_touch(struct pool *p, uint32_t ns, uint32_t desc, uint32_t asked, uint
 		uint64_t now);
 
 /*
- * kept: pinned, or above a pinned one: unlisted, and freed when the pins are gone; as of the last
+ * kept: leased, or above a leased one: unlisted, and freed when the pins are gone; as of the last
  * call, the others are sums. All are of blocks that this flush found listed.
  */
 struct pool_flushed {
 	uint64_t freed_blocks, freed_bytes, kept_blocks, voided_blocks;
+	uint32_t dropped_pins; /* of operators */
 };
 
 /*
@@ -268,13 +286,91 @@ int pool_verify_done(struct pool *p, uint32_t desc, uint64_t gen, int wrong, uin
 
 #define POOL_VERIFY_MAX 64u
 
+/*
+ * What a client knows of the future of a prefix. It counts as used at
+ *
+ *   now + reuse_ns + (priority - 50) * PRIORITY_STEP_NS
+ *
+ * but no later than POOL_HINT_MAX from now; or, ended, before all others: it is the first to go. In
+ * the order of eviction and for its TTL; the next use counts as any other.
+ *
+ * A time to come is that of its deepest block, which keeps those before it. A time in the past is
+ * that of what only this prefix has: from its deepest block, which must be the last of its chain,
+ * up to where something else hangs, an operator pins, or another used it by itself since.
+ */
+struct pool_hint {
+	uint64_t reuse_ns;
+	uint32_t priority; /* 0: nothing is said */
+	int ended;         /* the others say nothing then */
+};
+
+#define POOL_HINT_MAX (3600 * NSEC_PER_SEC)
+
+/* Returns how many blocks it was applied to; 0: that prefix is not cached, or is not the last. */
+uint32_t pool_hint(struct pool *p, uint32_t ns, const struct block_key *key,
+		   const struct pool_hint *h, uint64_t now);
+
+/*
+ * Operators' pins: each keeps one prefix, named by its deepest block, until its time is over, it is
+ * taken back or its blocks are flushed. All of them together are bounded by a budget of bytes: each
+ * block counts once, however many pins share it.
+ */
+#define POOL_PINS_MAX   1024u
+#define POOL_PIN_LABEL  64u
+#define POOL_PIN_BUDGET 20u /* percent of the pool, until it is set */
+
+struct pool_pin {
+	uint64_t number; /* never used again */
+	uint32_t ns, desc;
+	struct block_key key;
+	uint32_t blocks;       /* of the prefix */
+	uint64_t since, until; /* UINT64_MAX: until it is taken back */
+	uint32_t priority;     /* those of the lowest end first when the budget gets smaller */
+	char label[POOL_PIN_LABEL + 1];
+};
+
+struct pool_pin_wish {
+	uint64_t ttl_ns; /* 0: until it is taken back */
+	uint32_t priority;
+	const char *label;
+};
+
+struct pool_pinned {
+	struct pool_pin pin;
+	uint32_t wanted;      /* blocks; more than pin.blocks when the budget did not reach */
+	uint64_t added_bytes; /* that no other pin held */
+};
+
+/*
+ * Pins the prefix that ends with desc, or as much of it from its start on as the budget allows. A
+ * pin of the same prefix with the same label is renewed instead. Returns 0; -ENOENT: no such block
+ * is cached; -EDQUOT: the budget has not room for one block; -ENOSPC: POOL_PINS_MAX; -ENOMEM. A
+ * walk over the prefix, some 10 us a thousand blocks.
+ */
+int pool_pin(struct pool *p, uint32_t desc, uint64_t gen, const struct pool_pin_wish *wish,
+	     uint64_t now, struct pool_pinned *ret);
+
+/* Takes a pin back. Returns 0 and the bytes that no other pin holds, or -ENOENT. */
+int pool_unpin(struct pool *p, uint64_t number, uint64_t *ret_bytes);
+
+/* The pin with the lowest number above after, NULL for none. Until pins change. */
+const struct pool_pin *pool_pin_next(const struct pool *p, uint64_t after);
+
+/* Ends pins until the others fit: of the lowest priority first, of those the youngest. */
+void pool_set_pin_budget(struct pool *p, uint64_t bytes);
+
+/* The cached block under key in ns, and its gen; DESC_NONE where there is none. */
+uint32_t pool_find(const struct pool *p, uint32_t ns, const struct block_key *key,
+		   uint64_t *ret_gen);
+
 /* The range given to ops->punch is a hole now. */
 void pool_punched(struct pool *p, uint64_t offset, uint64_t bytes);
 
 /*
- * Time passes: ends quarantines, times reservations out, frees doomed blocks, evicts below the
- * low-water mark, a bounded amount of work a call. Returns when it wants to be called again
- * (absolute, UINT64_MAX: when something changes), now when it has more.
+ * Time passes: ends quarantines, times reservations out, frees doomed blocks, ends operators' pins,
+ * lets blocks expire, evicts below the low-water mark, a bounded amount of work a call. Returns
+ * when it wants to be called again (absolute, UINT64_MAX: when something changes), now when it has
+ * more.
  */
 uint64_t pool_tick(struct pool *p, uint64_t now);
 
@@ -296,15 +392,18 @@ struct pool_stats {
 		free_bytes;
 	uint64_t blocks, leased_blocks; /* cached */
 	uint32_t max_blocks, namespaces;
-	/* Since the start. */
+	uint32_t pins; /* of operators, and what they keep */
+	uint64_t pinned_bytes, pin_budget;
+	/* Since the start: uint64_t, from published to the end. */
 	uint64_t published;
 	uint64_t duplicates, busy, full; /* keys of reservations that got PRESENT, BUSY, FULL */
 	uint64_t evicted;                /* to make room; with the next one: all that went */
+	uint64_t expired;                /* a part of evicted: nobody used them for their TTL */
 	uint64_t flushed;                /* by flush or bad bytes, counted when they are doomed */
 	uint64_t extents_taken;          /* that moved to another namespace */
 	uint64_t quarantined;
 	uint64_t reservations_timed_out;
-	uint64_t dooms;                  /* blocks whose bytes were wrong */
+	uint64_t dooms; /* blocks whose bytes were wrong */
 };
 
 void pool_get_stats(struct pool *p, struct pool_stats *ret);
@@ -317,6 +416,8 @@ struct pool_ns_stats {
 	uint64_t blocks, leased_blocks, writing_blocks, extents, extent_bytes;
 	uint64_t lookups, asked_tokens, hit_tokens;
 	uint64_t used; /* when */
+	uint64_t ttl_ns, expired, pinned_blocks;
+	uint32_t priority;
 };
 
 /* Returns 0, or -ENOENT when there is no such namespace. */

@@ -14,7 +14,7 @@ struct taker {
 
 struct window {
 	uint32_t first;
-	uint64_t used; /* the latest note of its extents */
+	uint64_t used; /* the latest note of its extents, priorities counted */
 };
 
 static struct taker taker_of(const struct pool *p, struct namespace *ns, uint64_t now)
@@ -25,16 +25,23 @@ static struct taker taker_of(const struct pool *p, struct namespace *ns, uint64_
 	return (struct taker){ .ns = ns, .now = now, .idle = MAX(RECLAIM_IDLE, 2 * own + 1) };
 }
 
+/* How long nobody used e; and how long that is for the taker, priorities counted. */
+static int is_idle(const struct taker *t, const struct namespace *giver, const struct extent *e)
+{
+	uint64_t seen = pool_since(namespace_order(giver, e->used), namespace_order(t->ns, t->now));
+
+	return pool_since(e->used, t->now) >= RECLAIM_IDLE && seen >= t->idle;
+}
+
 static int cold_enough(const struct pool *p, const struct taker *t, const struct extent *e)
 {
 	const struct namespace *giver = &p->namespaces[e->ns];
 
 	if (giver == t->ns || e->busy || e->kept == t->now)
 		return 0;
-	if (!e->taken || pool_since(e->used, t->now) >= t->idle)
+	if (!e->taken || is_idle(t, giver, e))
 		return 1;
-	return !t->ns->extents.n_extents &&
-	       giver->extents.n_extents > t->ns->extents.granules;
+	return !t->ns->extents.n_extents && giver->extents.n_extents > t->ns->extents.granules;
 }
 
 /* Whether the granules from first on may go. Returns 0, and where the first one is that may not. */
@@ -51,7 +58,7 @@ static int window_at(const struct pool *p, const struct taker *t, uint32_t first
 			return 0;
 		}
 		if (e && e->taken)
-			w.used = MAX(w.used, e->used);
+			w.used = MAX(w.used, namespace_order(&p->namespaces[e->ns], e->used));
 	}
 	*ret = w;
 	return 1;
@@ -189,8 +196,8 @@ static int hand_over(struct pool *p, const struct taker *t, const struct window 
 }
 
 enum outcome {
-	OUTCOME_NONE,  /* not this one: look on */
-	OUTCOME_PART,  /* a part of it went: later more */
+	OUTCOME_NONE, /* not this one: look on */
+	OUTCOME_PART, /* a part of it went: later more */
 	OUTCOME_TAKEN,
 };
 

@@ -10,6 +10,9 @@
  *   for more than twice as long as the taker's own oldest leaf, which the taker would evict
  *   otherwise.
  *
+ * Priorities (policy/priority.h) make the giver's time longer, or shorter, by what the taker's is
+ * above its own; but what was used within RECLAIM_IDLE is nobody's to take.
+ *
  * Why it does not go back and forth: what was just taken is in use, so the giver gets it back only
  * when the taker has been idle for RECLAIM_IDLE and twice as long as the giver. Two that are
  * equally hot leave each other alone; and with more namespaces than extents, one extent moves at

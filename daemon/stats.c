@@ -63,7 +63,7 @@ static struct leased count_leased(struct pool *p, const struct namespace *ns)
 {
 	struct leased l = { .ns = ns };
 
-	pool_scan_pins(p);
+	pool_scan_readers(p);
 	each_pin(p, spread_one, NULL);
 	each_pin(p, count_one, &l);
 	return l;
@@ -111,6 +111,9 @@ void pool_get_stats(struct pool *p, struct pool_stats *ret)
 	ret->leased_blocks = l.blocks;
 	ret->max_blocks = p->cfg.max_blocks;
 	ret->namespaces = count_namespaces(p);
+	ret->pins = p->pin.count;
+	ret->pinned_bytes = p->pin.bytes;
+	ret->pin_budget = p->pin.budget;
 }
 
 int pool_ns_get_stats(struct pool *p, uint32_t ns, struct pool_ns_stats *ret)
@@ -133,6 +136,10 @@ int pool_ns_get_stats(struct pool *p, uint32_t ns, struct pool_ns_stats *ret)
 		.asked_tokens = x->asked_tokens,
 		.hit_tokens = x->hit_tokens,
 		.used = x->used,
+		.ttl_ns = x->ttl_ns,
+		.priority = x->priority,
+		.expired = x->expired,
+		.pinned_blocks = x->pinned,
 	};
 	memcpy(ret->seed, x->seed, sizeof(ret->seed));
 	return 0;

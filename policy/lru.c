@@ -46,6 +46,15 @@ static void sift_down(struct lru *l, uint32_t place, uint32_t block)
 	put(l, place, block);
 }
 
+/* block belongs at place, or above or below it. */
+static void sift(struct lru *l, uint32_t place, uint32_t block)
+{
+	if (place && l->node[l->heap[(place - 1) / 2]].used > l->node[block].used)
+		sift_up(l, place, block);
+	else
+		sift_down(l, place, block);
+}
+
 void lru_insert(struct lru *l, uint32_t block)
 {
 	sift_up(l, l->count++, block);
@@ -61,11 +70,8 @@ void lru_remove(struct lru *l, uint32_t block)
 	last = l->heap[--l->count];
 	if (last == block)
 		return;
-	/* The last one fills the hole; it may belong above or below it. */
-	if (place && l->node[l->heap[(place - 1) / 2]].used > l->node[last].used)
-		sift_up(l, place, last);
-	else
-		sift_down(l, place, last);
+	/* The last one fills the hole. */
+	sift(l, place, last);
 }
 
 void lru_touch(struct lru *l, uint32_t block, uint64_t used)
@@ -77,6 +83,15 @@ void lru_touch(struct lru *l, uint32_t block, uint64_t used)
 	n->used = used;
 	if (n->place != LRU_NONE)
 		sift_down(l, n->place, block);
+}
+
+void lru_set(struct lru *l, uint32_t block, uint64_t used)
+{
+	struct lru_node *n = &l->node[block];
+
+	n->used = used;
+	if (n->place != LRU_NONE)
+		sift(l, n->place, block);
 }
 
 uint32_t lru_oldest(const struct lru *l)

@@ -38,6 +38,9 @@ void lru_remove(struct lru *l, uint32_t block);
 /* A use: the node's time becomes used when that is later, and its place follows if it is a leaf. */
 void lru_touch(struct lru *l, uint32_t block, uint64_t used);
 
+/* Sets the node's time, to an earlier one too; its place follows if it is a leaf. */
+void lru_set(struct lru *l, uint32_t block, uint64_t used);
+
 /* The leaf that was used longest ago, LRU_NONE when there is none. It stays in. */
 uint32_t lru_oldest(const struct lru *l);
 

@@ -314,6 +314,39 @@ static void check_stats(struct audit *a)
 	expect(s.published == s.blocks + s.evicted + s.flushed, "published blocks went nowhere");
 }
 
+/* Each pin's block is there, and each block knows in how many pins it is. */
+static void check_pins(struct audit *a)
+{
+	struct pool *p = a->p;
+	uint16_t *holds = calloc(p->cfg.max_blocks, sizeof(*holds));
+	const struct pool_pin *x = NULL;
+	uint64_t bytes = 0, last = 0;
+	uint32_t n = 0;
+
+	for (; (x = pool_pin_next(p, last)) != NULL; last = x->number, n++) {
+		struct block_key key = desc_key(&p->control, x->desc);
+
+		expect(block_state(p, x->desc) == DESC_COMMITTED, "the block of a pin is gone");
+		expect(!memcmp(&key, &x->key, sizeof(key)), "pin %llu has another block",
+		       (unsigned long long)x->number);
+		for (uint32_t d = x->desc; d != DESC_NONE; d = block_parent(p, d))
+			holds[d]++;
+		holds[x->desc] |= PIN_IS_TIP;
+	}
+	expect(n == p->pin.count, "number of pins");
+	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;) {
+		uint64_t blocks = 0;
+
+		for (uint32_t d = 0; d < p->fresh_block; d++)
+			blocks += holds[d] && block_namespace(p, d) == ns;
+		expect(blocks == ns->pinned, "blocks that pins keep in a namespace");
+		bytes += blocks * ns->stride;
+	}
+	expect(!memcmp(holds, p->pin.holds, p->cfg.max_blocks * sizeof(*holds)), "counts of pins");
+	expect(bytes == p->pin.bytes && bytes <= p->pin.budget, "bytes that pins keep");
+	free(holds);
+}
+
 static void check_counts(struct audit *a)
 {
 	struct pool *p = a->p;
@@ -374,6 +407,7 @@ void fixture_audit(struct fixture *f)
 	check_map(&a);
 	check_numbers(&a);
 	check_counts(&a);
+	check_pins(&a);
 	check_stats(&a);
 	free(a.children);
 	free(a.in_tree);

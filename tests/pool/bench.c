@@ -40,11 +40,16 @@ static void on_wake(void *ctx, struct pool_waiter *w, uint32_t present)
 {
 }
 
+static void on_pin_ended(void *ctx, const struct pool_pin *pin, enum pool_pin_end why)
+{
+}
+
 static const struct pool_ops ops = {
 	.scan_pins = on_scan_pins,
 	.populate = on_range,
 	.punch = on_range,
 	.wake = on_wake,
+	.pin_ended = on_pin_ended,
 };
 
 static void die(const char *what, int r)

@@ -53,11 +53,21 @@ static void on_wake(void *ctx, struct pool_waiter *w, uint32_t present)
 	f->n_woken++;
 }
 
+static void on_pin_ended(void *ctx, const struct pool_pin *pin, enum pool_pin_end why)
+{
+	struct fixture *f = ctx;
+
+	f->pin_ended = *pin;
+	f->pin_ended_why = why;
+	f->n_pins_ended++;
+}
+
 static const struct pool_ops ops = {
 	.scan_pins = on_scan_pins,
 	.populate = on_populate,
 	.punch = on_punch,
 	.wake = on_wake,
+	.pin_ended = on_pin_ended,
 };
 
 void fixture_init(struct fixture *f, const struct pool_config *cfg)

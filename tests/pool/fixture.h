@@ -35,6 +35,9 @@ struct fixture {
 	uint32_t scans;
 	struct pool_waiter *woken; /* the last one */
 	uint32_t n_woken, woken_present;
+	struct pool_pin pin_ended; /* the last one */
+	enum pool_pin_end pin_ended_why;
+	uint32_t n_pins_ended;
 	void (*on_scan)(struct fixture *f); /* called in each scan of the pins, before it */
 
 	/* Of the last reservation. */

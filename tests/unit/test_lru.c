@@ -81,6 +81,20 @@ static void a_touch_of_no_leaf_sets_its_time(void **state)
 	assert_int_equal(lru_oldest(&l), 1);
 }
 
+static void a_time_can_be_set_back(void **state)
+{
+	insert_at(1, 10);
+	insert_at(2, 20);
+	insert_at(3, 30);
+	lru_set(&l, 3, 5);
+	assert_int_equal(lru_oldest(&l), 3);
+	lru_set(&l, 3, 40);
+	assert_int_equal(lru_oldest(&l), 1);
+	lru_set(&l, 7, 3); /* no leaf */
+	assert_int_equal(node[7].used, 3);
+	assert_int_equal(l.count, 3);
+}
+
 static uint64_t naive_oldest(void)
 {
 	uint64_t best = UINT64_MAX;
@@ -108,6 +122,8 @@ static void any_order_of_calls(void **state)
 		} else if (h >> 32 & 1) {
 			lru_remove(&l, b);
 			in--;
+		} else if (h >> 33 & 1) {
+			lru_set(&l, b, h >> 40);
 		} else {
 			lru_touch(&l, b, node[b].used + (h >> 50));
 		}
@@ -144,6 +160,7 @@ int main(void)
 		cmocka_unit_test_setup(a_touch_moves_a_leaf, setup),
 		cmocka_unit_test_setup(a_touch_never_makes_older, setup),
 		cmocka_unit_test_setup(a_touch_of_no_leaf_sets_its_time, setup),
+		cmocka_unit_test_setup(a_time_can_be_set_back, setup),
 		cmocka_unit_test_setup(any_order_of_calls, setup),
 		cmocka_unit_test_setup(draining_is_sorting, setup),
 	};
