@@ -4,7 +4,7 @@
  * which chain it waits.
  *
  * A block hangs below its parent, or below its namespace when it is the first of a chain, while it
- * is RESERVED, COMMITTED or EVICTING; and while it is DOOMED and its parent is not: whoever pinned
+ * is RESERVED (unless it is unnamed), COMMITTED or EVICTING; and while it is DOOMED and its parent is not: whoever pinned
  * it reads its ancestors too, so its parent must not be evicted. A block in QUARANTINE hangs
  * nowhere: nobody reads it. A block with nothing below it is a leaf, and only COMMITTED leaves are
  * in their namespace's LRU heap.

@@ -230,6 +230,8 @@ static int domain_make_pool(struct domain *d)
 		.granule_shift = shift,
 		.reservation_ns = c->cache.reservation_ns,
 		.quarantine_ns = c->cache.quarantine_ns,
+		.owner_reserved_bytes = config_share_bytes(&c->limits.client_reserved, bytes),
+		.owner_unnamed_bytes = config_share_bytes(&c->limits.client_unnamed, bytes),
 	};
 	int r = pool_new(&cfg, &domain_pool_ops, d, &d->pool);
 
@@ -333,6 +335,11 @@ void domain_apply_config(struct domain *d, const struct config *now)
 {
 	d->config = now;
 	pool_set_timeouts(d->pool, now->cache.reservation_ns, now->cache.quarantine_ns);
+	pool_set_owner_limits(d->pool,
+			      config_share_bytes(&now->limits.client_reserved,
+						 pool_memory_bytes(d->pool)),
+			      config_share_bytes(&now->limits.client_unnamed,
+						 pool_memory_bytes(d->pool)));
 	domain_tick_soon(d);
 }
 

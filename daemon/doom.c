@@ -161,7 +161,7 @@ static void flush_count(struct pool *p, const struct namespace *ns, struct pool_
 	f->freed_blocks += ns->n[DESC_COMMITTED] - kept;
 	f->freed_bytes += (ns->n[DESC_COMMITTED] - kept) * ns->stride;
 	f->kept_blocks = kept;
-	f->voided_blocks += ns->n[DESC_RESERVED];
+	f->voided_blocks += ns->n[DESC_RESERVED] - ns->n_unnamed;
 	f->dropped_pins += pin_count_ns(&p->pin, ns->number);
 }
 

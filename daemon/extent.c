@@ -5,8 +5,8 @@
 #include "daemon/extent.h"
 #include "shm/word.h"
 
-int extent_map_init(struct extent_map *m, const struct control *control,
-		    const struct pool_ops *ops, void *ctx)
+int extent_map_init(struct extent_map *m, const struct control *control, const struct pool_ops *ops,
+		    void *ctx)
 {
 	uint32_t n = control->head->n_granules;
 
@@ -50,6 +50,7 @@ void extent_set_init(struct extent_set *s, uint32_t ns, uint32_t granules, uint6
 	list_init(&s->all);
 	list_init(&s->ready);
 	list_init(&s->late);
+	list_init(&s->packed);
 }
 
 static int granule_free(const struct extent_map *m, uint32_t g)
@@ -106,6 +107,7 @@ int extent_new(struct extent_map *m, struct extent_set *s, uint32_t first, uint6
 		.kept = UINT64_MAX,
 	};
 	list_init(&e->late);
+	list_init(&e->packed);
 	list_add_tail(&s->all, &e->all);
 	list_add_tail(&s->ready, &e->ready);
 	s->n_extents++;
@@ -169,6 +171,18 @@ static int has_ready(const struct extent *e)
 	return e->free_slot != EXTENT_NONE || e->fresh < e->n_slots;
 }
 
+/* Its place among those with unnamed slots, if it is one: with room in front. */
+static void place_packed(struct extent_set *s, struct extent *e)
+{
+	if (!e->unnamed)
+		return;
+	list_del(&e->packed);
+	if (has_ready(e))
+		list_add(&s->packed, &e->packed);
+	else
+		list_add_tail(&s->packed, &e->packed);
+}
+
 static uint32_t take_ready(struct extent_set *s, struct extent *e)
 {
 	uint32_t i = e->free_slot;
@@ -179,6 +193,7 @@ static uint32_t take_ready(struct extent_set *s, struct extent *e)
 		e->free_slot = e->slot[i];
 	if (!has_ready(e)) {
 		list_del(&e->ready);
+		place_packed(s, e);
 	} else if (e->free_slot == EXTENT_NONE) {
 		/* Only slots that were never used: behind the extents with warm ones. */
 		list_del(&e->ready);
@@ -197,22 +212,78 @@ static uint32_t take_late(struct extent *e)
 	return i;
 }
 
-uint32_t extent_take(struct extent_map *m, struct extent_set *s, uint32_t d)
+/* A slot of e for block d: one that is ready, else a late one. */
+static uint32_t take(struct extent_map *m, struct extent_set *s, struct extent *e, uint32_t d)
 {
-	struct extent *e;
-	uint32_t i;
+	uint32_t i = has_ready(e) ? take_ready(s, e) : take_late(e);
 
-	if (!list_empty(&s->ready)) {
-		e = list_first(&s->ready, struct extent, ready);
-		i = take_ready(s, e);
-	} else {
-		e = list_first(&s->late, struct extent, late);
-		i = take_late(e);
-	}
 	e->slot[i] = d;
 	e->taken++;
 	s->n_free--;
 	return slot_number(m, s, e, i);
+}
+
+uint32_t extent_take(struct extent_map *m, struct extent_set *s, uint32_t d)
+{
+	if (!list_empty(&s->ready))
+		return take(m, s, list_first(&s->ready, struct extent, ready), d);
+	return take(m, s, list_first(&s->late, struct extent, late), d);
+}
+
+static struct extent *fullest_packed(struct extent_set *s)
+{
+	struct extent *e, *best = NULL;
+
+	list_for_each(e, &s->packed, packed)
+	{
+		if (!has_ready(e))
+			break;
+		if (!best || e->unnamed > best->unnamed)
+			best = e;
+	}
+	return best;
+}
+
+static struct extent *emptiest_ready(struct extent_set *s)
+{
+	struct extent *e, *best = NULL;
+
+	list_for_each(e, &s->ready, ready) if (!best || e->taken < best->taken) best = e;
+	return best;
+}
+
+uint32_t extent_take_packed(struct extent_map *m, struct extent_set *s, uint32_t d)
+{
+	struct extent *e = fullest_packed(s);
+	uint32_t slot;
+
+	if (!e)
+		e = emptiest_ready(s);
+	if (!e)
+		e = list_first(&s->late, struct extent, late);
+	slot = take(m, s, e, d);
+	e->unnamed++;
+	place_packed(s, e);
+	if (has_ready(e)) {
+		list_del(&e->ready);
+		list_add_tail(&s->ready, &e->ready);
+	}
+	return slot;
+}
+
+int extent_packs_full(struct extent_set *s)
+{
+	const struct extent *e = fullest_packed(s);
+
+	if (!e)
+		e = emptiest_ready(s);
+	return !e || (e->taken && !e->unnamed);
+}
+
+void extent_unpack(struct extent *e)
+{
+	if (!--e->unnamed)
+		list_del(&e->packed);
 }
 
 static uint32_t slot_index(const struct extent_map *m, const struct extent_set *s,
@@ -236,7 +307,11 @@ void extent_put(struct extent_map *m, struct extent_set *s, uint32_t slot, int l
 		list_add(&s->late, &e->late);
 	} else {
 		list_del(&e->ready);
-		list_add(&s->ready, &e->ready);
+		if (e->unnamed)
+			list_add_tail(&s->ready, &e->ready);
+		else
+			list_add(&s->ready, &e->ready);
+		place_packed(s, e);
 	}
 }
 

@@ -3,7 +3,8 @@
  * The pool's memory: granules, extents made of them, slots in the extents.
  *
  * An extent belongs to one namespace, as a whole. Its slots are handed out last-in first-out, the
- * extent whose slot was freed last first: cold pages cost nine times as much as warm ones. Slots
+ * extent whose slot was freed last first: cold pages cost nine times as much as warm ones. Extents
+ * with unnamed blocks come behind the others, so that fewer are of both kinds. Slots
  * that come out of quarantine are "late": they go only when no namespace's other slot is free,
  * since a writer that was taken for dead may still write there.
  */
@@ -16,21 +17,27 @@
 #define EXTENT_NONE 0xffffffffu /* no granule, or no slot of an extent */
 
 /*
- * 120 bytes and 4 for each slot. slot[i] is the descriptor whose bytes lie there, or the next free
+ * 144 bytes and 4 for each slot. slot[i] is the descriptor whose bytes lie there, or the next free
  * slot of its chain.
+ *
+ * unnamed: of the busy ones, those that have no key. An extent with one of them can't be taken back
+ * for as long as an engine likes, so they are kept together: see extent_take_packed.
  *
  * used: no block of it was used later, as far as is known here. A use of a block is one of its
  * whole prefix, but is noted only where the block lies. kept: when it was last found to be in use.
  */
 struct extent {
-	struct list all;   /* in extent_set.all */
-	struct list ready; /* in extent_set.ready while a slot is free that is not late */
-	struct list late;  /* in extent_set.late while a late one is */
+	struct list all;    /* in extent_set.all */
+	struct list ready;  /* in extent_set.ready while a slot is free that is not late */
+	struct list late;   /* in extent_set.late while a late one is */
+	struct list packed; /* in extent_set.packed while unnamed is not 0 */
 	uint32_t ns;
-	uint32_t first, count;         /* granules */
+	uint32_t first, count; /* granules */
 	uint32_t n_slots;
-	uint32_t taken;                /* slots that hold a block, whatever its state */
-	uint32_t busy;                 /* of these: RESERVED or in QUARANTINE */
+	uint32_t taken; /* slots that hold a block, whatever its state */
+	uint32_t busy;  /* of these: RESERVED or in QUARANTINE */
+	uint32_t unnamed;
+	uint32_t mark;                 /* for who counts extents: extent_map.mark when it was met */
 	uint32_t fresh;                /* slots from here on were never handed out */
 	uint32_t free_slot, late_slot; /* heads of the chains, or EXTENT_NONE */
 	uint64_t used, kept;
@@ -40,9 +47,11 @@ struct extent {
 /* The extents of one namespace. */
 struct extent_set {
 	struct list all, ready, late;
+	/* those with unnamed slots; with a slot that is ready before others */
+	struct list packed;
 	uint32_t ns;
-	uint32_t granules;    /* of each extent */
-	uint32_t unit;        /* from one slot to the next, in SLOT_UNIT */
+	uint32_t granules; /* of each extent */
+	uint32_t unit;     /* from one slot to the next, in SLOT_UNIT */
 	uint32_t n_extents;
 	uint32_t n_slots, n_free;
 };
@@ -54,12 +63,13 @@ struct extent_map {
 	struct extent **of; /* by granule: the extent that it is in, or NULL */
 	uint8_t *punching;  /* by granule */
 	uint32_t n_granules, shift;
-	uint32_t n_handed;  /* granules in extents */
+	uint32_t n_handed; /* granules in extents */
 	uint32_t n_punching;
+	uint32_t mark; /* the last one that was given out */
 };
 
-int extent_map_init(struct extent_map *m, const struct control *control,
-		    const struct pool_ops *ops, void *ctx);
+int extent_map_init(struct extent_map *m, const struct control *control, const struct pool_ops *ops,
+		    void *ctx);
 void extent_map_fini(struct extent_map *m);
 
 /*
@@ -88,6 +98,18 @@ void extent_punched(struct extent_map *m, uint64_t offset, uint64_t bytes);
 
 /* A slot for block d; one is free. */
 uint32_t extent_take(struct extent_map *m, struct extent_set *s, uint32_t d);
+
+/*
+ * The same for an unnamed block: from the extent that has the most of them and has room, else from
+ * the one where least lies.
+ */
+uint32_t extent_take_packed(struct extent_map *m, struct extent_set *s, uint32_t d);
+
+/* True when the next one would lie among other blocks: better in a new extent. */
+int extent_packs_full(struct extent_set *s);
+
+/* A block of e has a key now, or goes: one unnamed less. */
+void extent_unpack(struct extent *e);
 
 /* The slot is free again. late: after every other. The block is not RESERVED or in QUARANTINE. */
 void extent_put(struct extent_map *m, struct extent_set *s, uint32_t slot, int late);

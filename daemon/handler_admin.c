@@ -40,6 +40,7 @@ static void status_pool(struct domain *d, Kvpool__StatusReply *reply)
 	reply->cached_bytes = s.cached_bytes;
 	reply->leased_bytes = s.leased_bytes;
 	reply->writing_bytes = s.writing_bytes;
+	reply->unnamed_bytes = s.unnamed_bytes;
 	reply->quarantined_bytes = s.quarantined_bytes;
 	reply->doomed_bytes = s.doomed_bytes;
 	reply->free_bytes = s.free_bytes;
@@ -50,6 +51,7 @@ static void status_pool(struct domain *d, Kvpool__StatusReply *reply)
 	reply->duplicate_blocks = s.duplicates;
 	reply->busy_blocks = s.busy;
 	reply->full_blocks = s.full;
+	reply->quota_blocks = s.quota;
 	reply->evicted_blocks = s.evicted;
 	reply->flushed_blocks = s.flushed;
 	reply->extents_taken = s.extents_taken;
@@ -132,6 +134,7 @@ static void namespace_row(struct namespace_row *row, uint32_t ns, const struct p
 	row->item.blocks = s->blocks;
 	row->item.leased_blocks = s->leased_blocks;
 	row->item.writing_blocks = s->writing_blocks;
+	row->item.unnamed_blocks = s->unnamed_blocks;
 	row->item.extents = s->extents;
 	row->item.extent_bytes = s->extent_bytes;
 	row->item.lookups = s->lookups;
@@ -196,6 +199,19 @@ static void client_region(const struct session *s, Kvpool__ClientItem *item)
 	item->shared_tokens = u.shared;
 }
 
+static void client_writes(const struct session *s, Kvpool__ClientItem *item)
+{
+	const struct pool_owner *o = &s->owner;
+
+	item->writing_blocks = (uint64_t)o->n_reserved + o->n_unnamed;
+	item->unnamed_blocks = o->n_unnamed;
+	item->unnamed_bytes = o->unnamed_bytes;
+	item->cached_blocks = o->cached_blocks;
+	item->cached_bytes = o->cached_bytes;
+	item->quota_bytes = pool_owner_limit(s->domain->pool);
+	pool_owner_extents(s->domain->pool, o, &item->extents, &item->extent_bytes);
+}
+
 static void client_item(struct session *s, uint64_t now, Kvpool__ClientItem *item)
 {
 	const char *model = client_model(s);
@@ -206,9 +222,7 @@ static void client_item(struct session *s, uint64_t now, Kvpool__ClientItem *ite
 	item->pid = (uint32_t)s->peer.pid;
 	item->uid = s->peer.uid;
 	item->connected_ns = now - s->connected;
-	item->writing_blocks = s->owner.n_reserved;
-	item->cached_blocks = s->owner.cached_blocks;
-	item->cached_bytes = s->owner.cached_bytes;
+	client_writes(s, item);
 	item->state = (char *)client_state(s, now);
 	item->library = s->library;
 	if (model)

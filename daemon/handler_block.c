@@ -40,23 +40,28 @@ void handler_reserve(struct request *rq)
 	const struct block_key *parent = request_keys(&m->parent, &n_parent);
 	int granted;
 
-	if (!n) {
-		request_fail(rq, ERROR_BAD_FIELD, "keys", "reserve: field keys is missing");
+	if (!n == !m->unnamed || (m->unnamed && n_parent)) {
+		request_fail(rq, ERROR_BAD_FIELD, n || m->unnamed ? "unnamed" : "keys",
+			     "reserve: give either keys, with their parent, or unnamed");
 		return;
 	}
 	if (!request_ns(rq, m->ns))
 		return;
 	domain_drain_touches(rq->domain, rq->now);
-	granted =
-		pool_reserve(rq->domain->pool, &rq->session->owner, m->ns, n_parent ? parent : NULL,
-			     keys, n, rq->now, g.verdict, g.grant, &full);
+	if (n)
+		granted = pool_reserve(rq->domain->pool, &rq->session->owner, m->ns,
+				       n_parent ? parent : NULL, keys, n, rq->now, g.verdict,
+				       g.grant, &full);
+	else
+		granted = pool_reserve_unnamed(rq->domain->pool, &rq->session->owner, m->ns,
+					       m->unnamed, rq->now, g.verdict, g.grant, &full);
 	if (granted < 0) {
 		request_fail(rq, ERROR_NO_NAMESPACE, "ns", "namespace %u is closed: open it again",
 			     m->ns);
 		return;
 	}
 	rq->domain->changed = 1;
-	reserve_reply(rq, &g, n, (uint32_t)granted, full);
+	reserve_reply(rq, &g, n + m->unnamed, (uint32_t)granted, full);
 }
 
 void handler_commit(struct request *rq)
@@ -64,8 +69,19 @@ void handler_commit(struct request *rq)
 	const Kvpool__Commit *m = rq->msg;
 	Kvpool__CommitReply reply = KVPOOL__COMMIT_REPLY__INIT;
 	uint8_t verdict[FRAME_KEYS_MAX];
+	uint32_t n, n_parent;
+	const struct block_key *keys = request_keys(&m->keys, &n);
+	const struct block_key *parent = request_keys(&m->parent, &n_parent);
 
-	for (size_t i = 0; i < m->n_desc; i++)
+	if (n ? n != m->n_desc : n_parent) {
+		request_fail(rq, ERROR_BAD_FIELD, "keys",
+			     "commit: give a key for each block, or neither keys nor parent");
+		return;
+	}
+	if (n)
+		pool_commit_named(rq->domain->pool, &rq->session->owner, n_parent ? parent : NULL,
+				  keys, m->desc, m->gen, m->crc, n, rq->now, verdict);
+	for (size_t i = 0; !n && i < m->n_desc; i++)
 		verdict[i] = (uint8_t)pool_commit(rq->domain->pool, &rq->session->owner, m->desc[i],
 						  m->gen[i], m->crc[i], rq->now);
 	rq->domain->changed = 1;

@@ -10,6 +10,7 @@
  * 	namespace	the table of namespaces
  * 	owner		who is charged for what; quarantine
  * 	reserve		reserve, commit, abort, void
+ * 	unnamed		reservations without a key, named at commit
  * 	wait		single flight
  * 	room		where a reservation's slots come from
  * 	evictor		batches of leaves, by LRU
@@ -79,6 +80,7 @@ struct pool {
 	struct pin_table pin;
 
 	uint64_t bytes[DESC_STATE_MAX + 1]; /* by state, as namespace.n */
+	uint64_t unnamed_bytes;             /* part of those RESERVED */
 	struct pool_stats count;            /* the fields that count since the start */
 
 	/* POOL_FLUSH_STEP and RECLAIM_BLOCKS; the tests make them small. */

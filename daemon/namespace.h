@@ -27,6 +27,7 @@ struct namespace
 	uint32_t flush;                 /* the number of the last one */
 	uint64_t flush_kept;            /* blocks that it doomed and that are still there */
 	uint64_t n[DESC_STATE_MAX + 1]; /* blocks by state, but FREE and EVICTING */
+	uint64_t n_unnamed;             /* of those RESERVED */
 
 	uint64_t lookups, asked_tokens, hit_tokens;
 	uint64_t used;   /* when */

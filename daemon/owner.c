@@ -2,12 +2,14 @@
 #include "base/hash.h"
 #include "daemon/model.h"
 #include "daemon/reserve.h"
+#include "daemon/unnamed.h"
 
 void pool_owner_init(struct pool_owner *o, uint64_t session)
 {
 	*o = (struct pool_owner){ .session = session };
 	list_init(&o->link);
 	chain_init(&o->reserved);
+	chain_init(&o->unnamed);
 	chain_init(&o->quarantine);
 }
 
@@ -45,9 +47,7 @@ static struct pool_owner *owner_of(struct pool *p, uint32_t d)
 	struct list *bucket = bucket_of(p, session);
 	struct pool_owner *o;
 
-	list_for_each(o, bucket, link)
-		if (o->session == session)
-			return o;
+	list_for_each(o, bucket, link) if (o->session == session) return o;
 	return NULL;
 }
 
@@ -66,6 +66,24 @@ void owner_discharge(struct pool *p, struct pool_owner *o, uint32_t d)
 	o->reserved_bytes -= block_namespace(p, d)->stride;
 }
 
+void owner_charge_unnamed(struct pool *p, struct pool_owner *o, uint32_t d)
+{
+	chain_append(p, &o->unnamed, d);
+	o->n_unnamed++;
+	o->unnamed_bytes += block_namespace(p, d)->stride;
+	p->unnamed_bytes += block_namespace(p, d)->stride;
+	block_namespace(p, d)->n_unnamed++;
+}
+
+void owner_discharge_unnamed(struct pool *p, struct pool_owner *o, uint32_t d)
+{
+	chain_remove(p, &o->unnamed, d);
+	o->n_unnamed--;
+	o->unnamed_bytes -= block_namespace(p, d)->stride;
+	p->unnamed_bytes -= block_namespace(p, d)->stride;
+	block_namespace(p, d)->n_unnamed--;
+}
+
 void owner_cached(struct pool *p, struct pool_owner *o, uint32_t d)
 {
 	o->cached_blocks++;
@@ -82,14 +100,19 @@ void owner_uncached(struct pool *p, uint32_t d)
 	o->cached_bytes -= block_namespace(p, d)->stride;
 }
 
+void owner_charge_quarantine(struct pool *p, struct pool_owner *o, uint32_t d)
+{
+	chain_append(p, &o->quarantine, d);
+	o->n_quarantine++;
+	o->reserved_bytes += block_namespace(p, d)->stride;
+}
+
 void owner_quarantine(struct pool *p, uint32_t d)
 {
 	struct pool_owner *o = owner_of(p, d); /* it has a reservation, so it is there */
 
-	chain_remove(p, &o->reserved, d);
-	o->n_reserved--;
-	chain_append(p, &o->quarantine, d);
-	o->n_quarantine++;
+	owner_discharge(p, o, d);
+	owner_charge_quarantine(p, o, d);
 }
 
 void owner_unquarantine(struct pool *p, uint32_t d)
@@ -105,13 +128,26 @@ void owner_unquarantine(struct pool *p, uint32_t d)
 	o->reserved_bytes -= block_namespace(p, d)->stride;
 }
 
-uint32_t owner_allowance(const struct pool *p, const struct pool_owner *o)
+/* How many more blocks of ns are within a limit. */
+static uint32_t allowance(const struct namespace *ns, uint64_t limit, uint64_t has)
 {
-	uint32_t has = o->n_reserved + o->n_quarantine;
-
-	if (!p->cfg.owner_blocks)
+	if (!limit)
 		return UINT32_MAX;
-	return has < p->cfg.owner_blocks ? p->cfg.owner_blocks - has : 0;
+	if (has >= limit)
+		return 0;
+	return (uint32_t)MIN((limit - has) / ns->stride, (uint64_t)UINT32_MAX);
+}
+
+uint32_t owner_allowance(const struct pool *p, const struct pool_owner *o,
+			 const struct namespace *ns)
+{
+	return allowance(ns, p->cfg.owner_reserved_bytes, o->reserved_bytes);
+}
+
+uint32_t owner_allowance_unnamed(const struct pool *p, const struct pool_owner *o,
+				 const struct namespace *ns)
+{
+	return allowance(ns, p->cfg.owner_unnamed_bytes, o->unnamed_bytes);
 }
 
 /* When the oldest reservation of o times out. */
@@ -151,8 +187,8 @@ uint64_t owner_time_out(struct pool *p, uint64_t now, uint32_t *budget)
 	for (unsigned int i = 0; i < OWNER_BUCKETS; i++) {
 		struct pool_owner *o;
 
-		list_for_each(o, &p->owners.bucket[i], link)
-			next = MIN(next, time_out_owner(p, o, now, budget));
+		list_for_each(o, &p->owners.bucket[i], link) next =
+			MIN(next, time_out_owner(p, o, now, budget));
 	}
 	p->next_time_out = next;
 	return next;
@@ -178,6 +214,47 @@ void pool_owner_end(struct pool *p, struct pool_owner *o, uint64_t now)
 {
 	while (o->reserved.first != DESC_NONE)
 		reserve_void_tree(p, o->reserved.first, now);
+	while (o->unnamed.first != DESC_NONE)
+		unnamed_void(p, o, o->unnamed.first);
+}
+
+void pool_set_owner_limits(struct pool *p, uint64_t reserved_bytes, uint64_t unnamed_bytes)
+{
+	p->cfg.owner_reserved_bytes = reserved_bytes;
+	p->cfg.owner_unnamed_bytes = unnamed_bytes;
+}
+
+uint64_t pool_owner_limit(const struct pool *p)
+{
+	uint64_t all = p->cfg.pool_bytes;
+
+	return (p->cfg.owner_reserved_bytes ?: all) + (p->cfg.owner_unnamed_bytes ?: all);
+}
+
+static void add_extents(struct pool *p, const struct pool_chain *c, uint64_t *n, uint64_t *bytes)
+{
+	for (uint32_t d = c->first; d != DESC_NONE; d = p->block[d].after) {
+		struct extent *e = block_extent(p, d);
+
+		if (e->mark == p->extents.mark)
+			continue;
+		e->mark = p->extents.mark;
+		++*n;
+		*bytes += (uint64_t)e->count << p->extents.shift;
+	}
+}
+
+void pool_owner_extents(struct pool *p, const struct pool_owner *o, uint64_t *ret_n,
+			uint64_t *ret_bytes)
+{
+	uint64_t n = 0, bytes = 0;
+
+	p->extents.mark++;
+	add_extents(p, &o->reserved, &n, &bytes);
+	add_extents(p, &o->unnamed, &n, &bytes);
+	add_extents(p, &o->quarantine, &n, &bytes);
+	*ret_n = n;
+	*ret_bytes = bytes;
 }
 
 void pool_owner_gone(struct pool *p, struct pool_owner *o, uint64_t now)

@@ -7,6 +7,7 @@
 #ifndef KVP_DAEMON_OWNER_H
 #define KVP_DAEMON_OWNER_H
 
+#include "daemon/namespace.h"
 #include "daemon/pool.h"
 
 #define OWNER_BUCKETS 256u
@@ -29,14 +30,24 @@ void owner_discharge(struct pool *p, struct pool_owner *o, uint32_t d);
 void owner_cached(struct pool *p, struct pool_owner *o, uint32_t d);
 void owner_uncached(struct pool *p, uint32_t d);
 
+/* The same for an unnamed block, which is charged apart and does not time out. */
+void owner_charge_unnamed(struct pool *p, struct pool_owner *o, uint32_t d);
+void owner_discharge_unnamed(struct pool *p, struct pool_owner *o, uint32_t d);
+
+/* d, which is not charged, goes to QUARANTINE. */
+void owner_charge_quarantine(struct pool *p, struct pool_owner *o, uint32_t d);
+
 /* d goes from RESERVED to QUARANTINE: it stays charged. */
 void owner_quarantine(struct pool *p, uint32_t d);
 
 /* d leaves QUARANTINE, with or without an owner that lives. */
 void owner_unquarantine(struct pool *p, uint32_t d);
 
-/* How many more blocks o may reserve. */
-uint32_t owner_allowance(const struct pool *p, const struct pool_owner *o);
+/* How many more blocks of ns o may reserve under keys, and unnamed. */
+uint32_t owner_allowance(const struct pool *p, const struct pool_owner *o,
+			 const struct namespace *ns);
+uint32_t owner_allowance_unnamed(const struct pool *p, const struct pool_owner *o,
+				 const struct namespace *ns);
 
 /* Sends reservations to quarantine that are older than reservation_ns. Returns when the next one
  * is due, UINT64_MAX for never. Spends budget, one for each block. */

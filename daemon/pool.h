@@ -68,8 +68,11 @@ struct pool_config {
 	/* a reservation that is not committed for this long goes to quarantine */
 	uint64_t reservation_ns;
 	uint64_t quarantine_ns; /* grace after its writer is surely gone */
-	/* blocks that one owner may have RESERVED and in QUARANTINE at once; 0: no limit */
-	uint32_t owner_blocks;
+	/*
+	 * Bytes that one owner may have at once in blocks with a key that are RESERVED or in
+	 * QUARANTINE, and in unnamed ones; 0: no limit.
+	 */
+	uint64_t owner_reserved_bytes, owner_unnamed_bytes;
 };
 
 #define POOL_BLOCKS_MAX (1u << 30)
@@ -97,8 +100,10 @@ struct pool_owner {
 	uint64_t session;             /* not 0, and no two owners of a pool have the same */
 	struct pool_chain reserved;   /* its RESERVED blocks, oldest first */
 	struct pool_chain quarantine; /* its QUARANTINE blocks */
-	uint32_t n_reserved, n_quarantine;
-	uint64_t reserved_bytes;              /* of both */
+	struct pool_chain unnamed;    /* its RESERVED blocks without a key: not in reserved */
+	uint32_t n_reserved, n_quarantine, n_unnamed;
+	uint64_t reserved_bytes;      /* of reserved and quarantine */
+	uint64_t unnamed_bytes;
 	uint64_t cached_blocks, cached_bytes; /* committed by it and still there */
 	int gone;
 };
@@ -203,9 +208,40 @@ int pool_reserve(struct pool *p, struct pool_owner *o, uint32_t ns, const struct
 		 struct pool_grant *grants, uint32_t *ret_full);
 
 /*
+ * Reserves n unnamed blocks for the owner: slots for tokens that do not exist yet. They have no key
+ * and no parent until pool_commit_named, do not time out, and are not voided by anything but the
+ * end of the session. Room is made as for pool_reserve, and they are laid close together. The first
+ * ones are GRANTED, grants[] has them, and the rest FULL, with *ret_full. Returns the number of
+ * grants, or -ENOENT for a number of no namespace.
+ */
+int pool_reserve_unnamed(struct pool *p, struct pool_owner *o, uint32_t ns, uint32_t n,
+			 uint64_t now, uint8_t *verdicts, struct pool_grant *grants,
+			 uint32_t *ret_full);
+
+/*
+ * The bytes of these unnamed blocks are there, and so are their keys: of one chain, below parent
+ * (NULL: its start). Per block:
+ *
+ *   COMMITTED  named and committed, below the last one before it that is COMMITTED or PRESENT
+ *   PRESENT    the key is cached already: the next one goes below that block
+ *   BUSY       the key is RESERVED by somebody
+ *   FULL       no place in the index, or a block of another namespace has the key
+ *   NO_PARENT  the block before it is not COMMITTED
+ *   STALE, NOT_OWNER  as pool_commit
+ *
+ * After all but the first one and the last two the block stays the owner's, unnamed. Behind BUSY
+ * and FULL every deeper one gets that answer too, unless it is PRESENT. A block that was reserved
+ * under just that key may stand among them.
+ */
+void pool_commit_named(struct pool *p, struct pool_owner *o, const struct block_key *parent,
+		       const struct block_key *keys, const uint32_t *desc, const uint64_t *gen,
+		       const uint32_t *crc, uint32_t n, uint64_t now, uint8_t *verdicts);
+
+/*
  * The bytes are there. COMMITTED; NO_PARENT: the block before it is not COMMITTED (parents first),
  * and it stays RESERVED, to be committed later or aborted; STALE: voided, timed out, another gen,
- * or committed before; NOT_OWNER. Waiters are woken by the next pool_wake().
+ * or committed before; NOT_OWNER. An unnamed block has no place: NO_PARENT. Waiters are woken by
+ * the next pool_wake().
  */
 enum proto_verdict pool_commit(struct pool *p, struct pool_owner *o, uint32_t desc, uint64_t gen,
 			       uint32_t crc, uint64_t now);
@@ -243,6 +279,16 @@ void pool_wake(struct pool *p);
  */
 void pool_owner_end(struct pool *p, struct pool_owner *o, uint64_t now);
 void pool_owner_gone(struct pool *p, struct pool_owner *o, uint64_t now);
+
+/* What owners may hold from here on, as in struct pool_config; what they hold stays theirs. */
+void pool_set_owner_limits(struct pool *p, uint64_t reserved_bytes, uint64_t unnamed_bytes);
+
+/* The sum of both. */
+uint64_t pool_owner_limit(const struct pool *p);
+
+/* The extents in which it has blocks that are not committed, and their bytes. */
+void pool_owner_extents(struct pool *p, const struct pool_owner *o, uint64_t *ret_n,
+			uint64_t *ret_bytes);
 
 /*
  * A use of the prefix that ends with desc, from a touch record: desc and ns are not trusted. tokens
@@ -390,13 +436,15 @@ struct pool_stats {
 	uint64_t pool_bytes, handed_bytes;
 	uint64_t cached_bytes, leased_bytes, writing_bytes, quarantined_bytes, doomed_bytes,
 		free_bytes;
+	uint64_t unnamed_bytes;         /* a part of writing */
 	uint64_t blocks, leased_blocks; /* cached */
 	uint32_t max_blocks, namespaces;
 	uint32_t pins; /* of operators, and what they keep */
 	uint64_t pinned_bytes, pin_budget;
 	/* Since the start: uint64_t, from published to the end. */
 	uint64_t published;
-	uint64_t duplicates, busy, full; /* keys of reservations that got PRESENT, BUSY, FULL */
+	/* keys and unnamed blocks that got PRESENT, BUSY, FULL; quota: of full, because of that */
+	uint64_t duplicates, busy, full, quota;
 	uint64_t evicted;                /* to make room; with the next one: all that went */
 	uint64_t expired;                /* a part of evicted: nobody used them for their TTL */
 	uint64_t flushed;                /* by flush or bad bytes, counted when they are doomed */
@@ -414,6 +462,7 @@ struct pool_ns_stats {
 	uint32_t block_tokens;
 	uint64_t block_bytes;
 	uint64_t blocks, leased_blocks, writing_blocks, extents, extent_bytes;
+	uint64_t unnamed_blocks; /* a part of writing */
 	uint64_t lookups, asked_tokens, hit_tokens;
 	uint64_t used; /* when */
 	uint64_t ttl_ns, expired, pinned_blocks;

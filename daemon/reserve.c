@@ -6,6 +6,7 @@
 #include "daemon/model.h"
 #include "daemon/reserve.h"
 #include "daemon/room.h"
+#include "daemon/unnamed.h"
 #include "shm/desc.h"
 
 /* How far ahead of the key at hand its places are loaded. */
@@ -36,6 +37,7 @@ static void say(struct pool *p, struct run *r, uint32_t i, enum proto_verdict v)
 	p->count.duplicates += v == VERDICT_PRESENT;
 	p->count.busy += v == VERDICT_BUSY;
 	p->count.full += v == VERDICT_FULL;
+	p->count.quota += v == VERDICT_FULL && r->full == FULL_QUOTA;
 }
 
 /* The first key of the run that finds no place; a reader breaks off at this one. */
@@ -98,7 +100,7 @@ static enum proto_verdict try_grant(struct pool *p, struct run *r, uint32_t i)
 	uint64_t bucket;
 	uint32_t d;
 
-	if (!owner_allowance(p, r->owner))
+	if (!owner_allowance(p, r->owner, r->ns))
 		return full(r, FULL_QUOTA);
 	if (!r->ns->extents.n_free || keymap_reserve(&p->keymap))
 		return full(r, FULL_POOL);
@@ -161,7 +163,7 @@ static uint32_t count_absent(const struct pool *p, const struct run *r,
  */
 static void make_room(struct pool *p, struct run *r, uint32_t i)
 {
-	uint32_t part = MIN(r->n - i, PART), want = MIN(part, owner_allowance(p, r->owner));
+	uint32_t part = MIN(r->n - i, PART), want = MIN(part, owner_allowance(p, r->owner, r->ns));
 
 	r->roomy = i + part;
 	if (want <= r->ns->extents.n_free && want <= pool_free_blocks(p))
@@ -241,9 +243,8 @@ int pool_reserve(struct pool *p, struct pool_owner *o, uint32_t ns, const struct
 	return (int)r.granted;
 }
 
-/* VERDICT_NONE when desc is that block of o, in state RESERVED or QUARANTINE. */
-static enum proto_verdict check(const struct pool *p, const struct pool_owner *o, uint32_t d,
-				uint64_t gen)
+enum proto_verdict reserve_check(const struct pool *p, const struct pool_owner *o, uint32_t d,
+				 uint64_t gen)
 {
 	enum desc_state s;
 
@@ -263,10 +264,26 @@ static uint64_t unmap(struct pool *p, uint32_t d, const struct block_key *key)
 	return index_place(&p->control, key).bucket[keymap_remove(&p->keymap, key, d)];
 }
 
+void reserve_publish(struct pool *p, struct pool_owner *o, uint32_t d, uint64_t bucket,
+		     uint32_t crc, uint64_t now)
+{
+	struct block_key key = desc_key(&p->control, d);
+
+	desc_commit(&p->control, d, TIER_HOST, crc);
+	index_publish(&p->index, bucket, &key, d, block_gen(p, d));
+	block_extent(p, d)->busy--;
+	block_count(p, d, DESC_RESERVED, DESC_COMMITTED);
+	owner_cached(p, o, d);
+	block_touch(p, d, now);
+	block_leaf(p, d);
+	p->count.published++;
+	p->woken = 1;
+}
+
 enum proto_verdict pool_commit(struct pool *p, struct pool_owner *o, uint32_t desc, uint64_t gen,
 			       uint32_t crc, uint64_t now)
 {
-	enum proto_verdict v = check(p, o, desc, gen);
+	enum proto_verdict v = reserve_check(p, o, desc, gen);
 	struct block_key key;
 	uint32_t parent;
 
@@ -274,20 +291,14 @@ enum proto_verdict pool_commit(struct pool *p, struct pool_owner *o, uint32_t de
 		return v;
 	if (block_state(p, desc) == DESC_QUARANTINE)
 		return VERDICT_STALE;
+	if (unnamed_is(&p->block[desc]))
+		return VERDICT_NO_PARENT;
 	parent = block_parent(p, desc);
 	if (parent != DESC_NONE && block_state(p, parent) != DESC_COMMITTED)
 		return VERDICT_NO_PARENT;
 	key = desc_key(&p->control, desc);
-	desc_commit(&p->control, desc, TIER_HOST, crc);
-	index_publish(&p->index, unmap(p, desc, &key), &key, desc, gen);
-	block_extent(p, desc)->busy--;
-	block_count(p, desc, DESC_RESERVED, DESC_COMMITTED);
 	owner_discharge(p, o, desc);
-	owner_cached(p, o, desc);
-	block_touch(p, desc, now);
-	block_leaf(p, desc);
-	p->count.published++;
-	p->woken = 1;
+	reserve_publish(p, o, desc, unmap(p, desc, &key), crc, now);
 	return VERDICT_COMMITTED;
 }
 
@@ -311,13 +322,17 @@ static int abort_one(struct pool *p, uint32_t d, void *owner)
 
 enum proto_verdict pool_abort(struct pool *p, struct pool_owner *o, uint32_t desc, uint64_t gen)
 {
-	enum proto_verdict v = check(p, o, desc, gen);
+	enum proto_verdict v = reserve_check(p, o, desc, gen);
 	uint32_t parent;
 
 	if (v)
 		return v;
 	if (block_state(p, desc) == DESC_QUARANTINE) {
 		reserve_unquarantine(p, desc, 0);
+		return VERDICT_FREED;
+	}
+	if (unnamed_is(&p->block[desc])) {
+		unnamed_free(p, o, desc);
 		return VERDICT_FREED;
 	}
 	parent = block_parent(p, desc);

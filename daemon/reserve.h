@@ -6,8 +6,19 @@
 #include "daemon/pool.h"
 #include "proto/reason.h"
 
+/* VERDICT_NONE when d is that block of o, in state RESERVED or QUARANTINE. */
+enum proto_verdict reserve_check(const struct pool *p, const struct pool_owner *o, uint32_t d,
+				 uint64_t gen);
+
 /*
- * RESERVED -> QUARANTINE for a loose block with nothing below it: the key is free at once, and
+ * RESERVED -> COMMITTED for a block that hangs below a COMMITTED one and is charged to nobody now;
+ * its place in the index is promised in bucket.
+ */
+void reserve_publish(struct pool *p, struct pool_owner *o, uint32_t d, uint64_t bucket,
+		     uint32_t crc, uint64_t now);
+
+/*
+ * RESERVED -> QUARANTINE for a loose block with a key and nothing below it: the key is free at once, and
  * remembered as one that is missing for that reason.
  */
 void reserve_void(struct pool *p, uint32_t d, enum miss_reason why, uint64_t now);

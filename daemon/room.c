@@ -4,7 +4,7 @@
 #include "daemon/reclaim.h"
 #include "daemon/room.h"
 
-static int grow(struct pool *p, struct namespace *ns, uint64_t now)
+int room_grow(struct pool *p, struct namespace *ns, uint64_t now)
 {
 	uint32_t first = extent_run(&p->extents, ns->extents.granules);
 
@@ -24,7 +24,7 @@ static void make_slots(struct pool *p, struct namespace *ns, uint32_t want, uint
 	int colder = 1; /* worth a look */
 
 	while (ns->extents.n_free < want) {
-		if (grow(p, ns, now))
+		if (room_grow(p, ns, now))
 			continue;
 		if (colder && reclaim_extent(p, ns, now))
 			continue;

@@ -12,4 +12,7 @@
 /* Makes room for want blocks in ns, or for as many as can be made room for. */
 void room_make(struct pool *p, struct namespace *ns, uint32_t want, uint64_t now);
 
+/* Hands ns another extent out of free granules. Returns 0 when there is none to be had. */
+int room_grow(struct pool *p, struct namespace *ns, uint64_t now);
+
 #endif

@@ -103,6 +103,7 @@ void pool_get_stats(struct pool *p, struct pool_stats *ret)
 	ret->cached_bytes = b[DESC_COMMITTED];
 	ret->leased_bytes = l.bytes;
 	ret->writing_bytes = b[DESC_RESERVED];
+	ret->unnamed_bytes = p->unnamed_bytes;
 	ret->quarantined_bytes = b[DESC_QUARANTINE];
 	ret->doomed_bytes = b[DESC_DOOMED];
 	ret->free_bytes = ret->handed_bytes - b[DESC_COMMITTED] - b[DESC_RESERVED] -
@@ -129,6 +130,7 @@ int pool_ns_get_stats(struct pool *p, uint32_t ns, struct pool_ns_stats *ret)
 		.blocks = x->n[DESC_COMMITTED],
 		.leased_blocks = stats_leased(p, x),
 		.writing_blocks = x->n[DESC_RESERVED],
+		.unnamed_blocks = x->n_unnamed,
 		.extents = x->extents.n_extents,
 		.extent_bytes = ((uint64_t)x->extents.n_extents * x->extents.granules)
 				<< p->extents.shift,

@@ -11,6 +11,21 @@ void desc_set_state(struct control *c, uint32_t d, enum desc_state state)
 	store_release(&k->word, word_with_state(load_relaxed(&k->word), state));
 }
 
+void desc_name(struct control *c, uint32_t d, const struct desc_identity *id)
+{
+	struct desc *k = &c->desc[d];
+
+	/*
+	 * The fence of desc_reserve orders these, too, behind the word: a reader that came here by
+	 * a stale entry, and sees any of them, sees the new gen. Nobody else looks before the
+	 * commit.
+	 */
+	for (unsigned int i = 0; i < KEY_WORDS; i++)
+		store_relaxed(&k->key[i], id->key.w[i]);
+	store_relaxed(&k->parent, id->parent);
+	store_relaxed(&k->depth, id->depth);
+}
+
 uint64_t desc_reserve(struct control *c, uint32_t d, const struct desc_identity *id,
 		      enum tier tier, uint32_t slot)
 {
@@ -33,10 +48,7 @@ uint64_t desc_reserve(struct control *c, uint32_t d, const struct desc_identity 
 	 * (tests/models/reuse.pml)
 	 */
 	fence_release();
-	for (unsigned int i = 0; i < KEY_WORDS; i++)
-		store_relaxed(&k->key[i], id->key.w[i]);
-	store_relaxed(&k->parent, id->parent);
-	store_relaxed(&k->depth, id->depth);
+	desc_name(c, d, id);
 	store_relaxed(&k->ns, id->ns);
 	store_relaxed(&c->aux[d].writer, id->writer);
 	/* Last, release: a reservation that has a slot is whole. */

@@ -19,6 +19,12 @@ struct desc_identity {
 uint64_t desc_reserve(struct control *c, uint32_t d, const struct desc_identity *id,
 		      enum tier tier, uint32_t slot);
 
+/*
+ * Gives a RESERVED descriptor that was reserved for nothing yet its key and its place in a chain:
+ * the rest of id is what it was reserved with. desc_commit follows.
+ */
+void desc_name(struct control *c, uint32_t d, const struct desc_identity *id);
+
 /* RESERVED -> COMMITTED: the bytes are there, and crc is their CRC32C. The caller lists it next. */
 void desc_commit(struct control *c, uint32_t d, enum tier tier, uint32_t crc);
 

@@ -25,7 +25,9 @@ struct audit {
 	struct pool *p;
 	uint32_t *children;  /* by block: how many hang below it */
 	uint8_t *in_tree, *in_chain, *in_heap, *doomed;
+	uint8_t *unnamed; /* by block: it is in the chain of unnamed ones of its owner */
 	uint64_t n[DESC_STATE_MAX + 1];
+	uint64_t n_unnamed;
 };
 
 static void on_finding(void *ctx, const char *text)
@@ -52,9 +54,10 @@ static void check_region(struct audit *a)
 	expect(n == 0, "%lld findings", (long long)n);
 }
 
-static int hangs(enum desc_state s)
+/* Hangs in a tree, and is under its key. */
+static int hangs(const struct audit *a, uint32_t d, enum desc_state s)
 {
-	return s == DESC_RESERVED || s == DESC_COMMITTED;
+	return (s == DESC_RESERVED && !a->unnamed[d]) || s == DESC_COMMITTED;
 }
 
 /* One list of siblings; all of them have that parent. */
@@ -93,7 +96,7 @@ static void check_tree(struct audit *a, uint32_t d, enum desc_state s)
 	int below = parent != DESC_NONE && s == DESC_DOOMED &&
 		    block_state(a->p, parent) == DESC_COMMITTED;
 
-	if (hangs(s) || below)
+	if (hangs(a, d, s) || below)
 		expect(a->in_tree[d], "block %u, state %d, hangs nowhere", d, s);
 	else
 		expect(!a->in_tree[d], "block %u, state %d, hangs", d, s);
@@ -132,8 +135,8 @@ static void check_key(struct audit *a, uint32_t d, enum desc_state s)
 	struct block_key key = desc_key(&a->p->control, d);
 	uint32_t mapped = keymap_find(&a->p->keymap, &key);
 
-	expect((block_find(a->p, &key) == d) == hangs(s), "block %u, state %d, under its key", d, s);
-	expect((mapped == d) == (s == DESC_RESERVED), "block %u, state %d, in the map", d, s);
+	expect((block_find(a->p, &key) == d) == hangs(a, d, s), "block %u, state %d, under its key", d, s);
+	expect((mapped == d) == (s == DESC_RESERVED && !a->unnamed[d]), "block %u, state %d, in the map", d, s);
 	expect((index_find(&a->p->control, &key) == d) == (s == DESC_COMMITTED),
 	       "block %u, state %d, in the index", d, s);
 }
@@ -155,10 +158,29 @@ static uint32_t walk_chain(struct audit *a, const struct pool_chain *c, uint64_t
 	return n;
 }
 
+static void check_unnamed(struct audit *a, const struct pool_owner *o)
+{
+	const struct block_key none = { { 0 } };
+
+	expect(walk_chain(a, &o->unnamed, o->session, DESC_RESERVED) == o->n_unnamed,
+	       "session %llu: n_unnamed", (unsigned long long)o->session);
+	for (uint32_t d = o->unnamed.first; d != DESC_NONE; d = a->p->block[d].after) {
+		struct block_key key = desc_key(&a->p->control, d);
+
+		expect(!memcmp(&key, &none, sizeof(key)), "block %u is unnamed and has a key", d);
+		expect(block_parent(a->p, d) == DESC_NONE, "block %u is unnamed, has a parent", d);
+		expect(a->p->block[d].child == DESC_NONE, "block %u is unnamed, has children", d);
+		a->unnamed[d] = 1;
+		a->n_unnamed++;
+	}
+}
+
 static void check_owner(struct audit *a, struct pool_owner *o)
 {
 	struct pool *p = a->p;
-	uint64_t bytes = 0, cached = 0, cached_bytes = 0;
+	uint64_t bytes = 0, cached = 0, cached_bytes = 0, unnamed_bytes = 0;
+
+	check_unnamed(a, o);
 
 	expect(walk_chain(a, &o->reserved, o->session, DESC_RESERVED) == o->n_reserved,
 	       "session %llu: n_reserved", (unsigned long long)o->session);
@@ -169,12 +191,16 @@ static void check_owner(struct audit *a, struct pool_owner *o)
 
 		if (s == DESC_FREE || p->control.aux[d].writer != o->session)
 			continue;
-		if (s == DESC_RESERVED || s == DESC_QUARANTINE)
+		if (a->unnamed[d])
+			unnamed_bytes += block_namespace(p, d)->stride;
+		else if (s == DESC_RESERVED || s == DESC_QUARANTINE)
 			bytes += block_namespace(p, d)->stride;
 		cached += s == DESC_COMMITTED;
 		cached_bytes += s == DESC_COMMITTED ? block_namespace(p, d)->stride : 0;
 	}
 	expect(o->reserved_bytes == bytes, "session %llu: reserved bytes",
+	       (unsigned long long)o->session);
+	expect(o->unnamed_bytes == unnamed_bytes, "session %llu: unnamed bytes",
 	       (unsigned long long)o->session);
 	expect(o->cached_blocks == cached && o->cached_bytes == cached_bytes,
 	       "session %llu: cached %llu, expected %llu", (unsigned long long)o->session,
@@ -216,7 +242,7 @@ static void check_doomed(struct audit *a)
 static void check_extent(struct audit *a, struct namespace *ns, struct extent *e)
 {
 	struct pool *p = a->p;
-	uint32_t taken = 0, busy = 0, chained = 0;
+	uint32_t taken = 0, busy = 0, unnamed = 0, chained = 0;
 
 	for (uint32_t i = 0; i < e->n_slots; i++) {
 		uint32_t d = extent_block(&p->extents, &ns->extents, e, i);
@@ -225,6 +251,7 @@ static void check_extent(struct audit *a, struct namespace *ns, struct extent *e
 			continue;
 		taken++;
 		busy += block_state(p, d) == DESC_RESERVED || block_state(p, d) == DESC_QUARANTINE;
+		unnamed += a->unnamed[d];
 	}
 	for (uint32_t i = e->free_slot; i != EXTENT_NONE; i = e->slot[i])
 		chained++;
@@ -232,6 +259,8 @@ static void check_extent(struct audit *a, struct namespace *ns, struct extent *e
 		chained++;
 	expect(taken == e->taken && busy == e->busy, "extent %u: %u taken, %u busy", e->first,
 	       taken, busy);
+	expect(unnamed == e->unnamed, "extent %u: %u unnamed", e->first, unnamed);
+	expect(list_empty(&e->packed) == !unnamed, "extent %u: packed", e->first);
 	expect(taken + chained + e->n_slots - e->fresh == e->n_slots, "extent %u: slots", e->first);
 	expect(list_empty(&e->ready) == (e->free_slot == EXTENT_NONE && e->fresh == e->n_slots),
 	       "extent %u: ready", e->first);
@@ -239,6 +268,18 @@ static void check_extent(struct audit *a, struct namespace *ns, struct extent *e
 	for (uint32_t g = e->first; g < e->first + e->count; g++)
 		expect(p->extents.of[g] == e && !p->extents.punching[g] &&
 		       p->control.granule[g].ns == ns->number, "granule %u", g);
+}
+
+/* Those with unnamed slots: the ones with room come first. */
+static void check_packed(struct namespace *ns)
+{
+	struct extent *e;
+	int room = 1;
+
+	list_for_each(e, &ns->extents.packed, packed) {
+		expect(room || list_empty(&e->ready), "extent %u: place among packed", e->first);
+		room = !list_empty(&e->ready);
+	}
 }
 
 static void check_extents(struct audit *a)
@@ -250,6 +291,7 @@ static void check_extents(struct audit *a)
 		uint32_t n = 0, slots = 0, taken = 0;
 		struct extent *e;
 
+		check_packed(ns);
 		list_for_each(e, &ns->extents.all, all) {
 			check_extent(a, ns, e);
 			n++;
@@ -285,7 +327,7 @@ static void check_map(struct audit *a)
 		claimed[index_place(&a->p->control, &key).bucket[second]]++;
 		entries++;
 	}
-	expect(entries == a->n[DESC_RESERVED] && m->used == entries, "%llu entries of the map",
+	expect(entries == a->n[DESC_RESERVED] - a->n_unnamed && m->used == entries, "%llu entries of the map",
 	       (unsigned long long)entries);
 	expect(!memcmp(claimed, a->p->index.claimed, n_buckets), "places that are promised");
 	free(claimed);
@@ -350,7 +392,14 @@ static void check_pins(struct audit *a)
 static void check_counts(struct audit *a)
 {
 	struct pool *p = a->p;
+	uint64_t unnamed = 0, unnamed_bytes = 0;
 
+	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;) {
+		unnamed += ns->n_unnamed;
+		unnamed_bytes += ns->n_unnamed * ns->stride;
+	}
+	expect(unnamed == a->n_unnamed && unnamed_bytes == p->unnamed_bytes, "%llu unnamed blocks",
+	       (unsigned long long)a->n_unnamed);
 	for (unsigned int s = 1; s <= DESC_STATE_MAX; s++) {
 		uint64_t blocks = 0, bytes = 0;
 
@@ -395,6 +444,7 @@ void fixture_audit(struct fixture *f)
 		.in_chain = calloc(n, 1),
 		.in_heap = calloc(n, 1),
 		.doomed = calloc(n, 1),
+		.unnamed = calloc(n, 1),
 	};
 
 	check_region(&a);
@@ -414,4 +464,5 @@ void fixture_audit(struct fixture *f)
 	free(a.in_chain);
 	free(a.in_heap);
 	free(a.doomed);
+	free(a.unnamed);
 }

@@ -185,7 +185,7 @@ static void abort_ends_quarantine_at_once(void **state)
 
 static void quarantine_counts_against_the_quota(void **state)
 {
-	f.p->cfg.owner_blocks = 4;
+	f.p->cfg.owner_reserved_bytes = 4 * 4096;
 	fixture_reserve(&f, &a, ns, NULL, keys, 3);
 	fixture_pass(&f, fixture_config.reservation_ns);
 	fixture_tick(&f);

@@ -24,6 +24,7 @@
 #define READERS (FIXTURE_SESSIONS * 8)
 #define GHOSTS 4096u
 #define DEPTH  64u
+#define OWN    512u
 
 enum node_state {
 	ABSENT,
@@ -46,6 +47,12 @@ struct ghost {
 	uint64_t gen, until; /* UINT64_MAX: its owner lives */
 };
 
+/* An unnamed slot. */
+struct own {
+	uint32_t ns, owner;
+	struct pool_grant grant;
+};
+
 struct reader {
 	int pinned;
 	uint32_t session, hazard;
@@ -62,6 +69,8 @@ static struct pool_owner owners[OWNERS];
 static uint64_t next_session = 1;
 static struct ghost ghosts[GHOSTS];
 static uint32_t n_ghosts;
+static struct own own[OWN];
+static uint32_t n_own, n_named;
 static struct reader readers[READERS];
 static uint8_t *reading, *writing; /* by unit of the pool */
 
@@ -72,7 +81,8 @@ static const struct pool_config config = {
 	.granule_shift = 14,
 	.reservation_ns = 5 * NSEC_PER_SEC,
 	.quarantine_ns = NSEC_PER_SEC,
-	.owner_blocks = 60,
+	.owner_reserved_bytes = KIB(300),
+	.owner_unnamed_bytes = KIB(96),
 };
 
 #define check(cond)                                                                            \
@@ -385,6 +395,156 @@ static void step_abort(void)
 	compare(MAY_NOTHING);
 }
 
+/* ---- unnamed slots ---- */
+
+static uint64_t own_bytes(uint32_t o)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < n_own; i++)
+		n += own[i].owner == o ? block_bytes[own[i].ns] : 0;
+	return n;
+}
+
+static void step_unnamed(void)
+{
+	uint32_t s = roll(SPACES), o = roll(OWNERS), n = 1 + roll(12), granted;
+	uint64_t room = (config.owner_unnamed_bytes - own_bytes(o)) / block_bytes[s];
+
+	granted = (uint32_t)pool_reserve_unnamed(f.p, &owners[o], ns_number[s], n, f.now, f.verdict,
+						 f.grant, &f.full);
+	check(granted <= MIN((uint64_t)n, room) && (granted == n) == (f.full == FULL_NONE));
+	check((f.full == FULL_QUOTA) == (granted < n && granted == room));
+	for (uint32_t i = 0; i < n; i++)
+		check(f.verdict[i] == (i < granted ? VERDICT_GRANTED : VERDICT_FULL));
+	for (uint32_t i = 0; i < granted; i++) {
+		check(n_own < OWN);
+		expect_unused(f.grant[i].slot, units(s));
+		mark(writing, s, f.grant[i].slot, 1);
+		own[n_own++] = (struct own){ .ns = s, .owner = o, .grant = f.grant[i] };
+	}
+	compare(MAY_EVICT);
+}
+
+static void own_went(uint32_t i)
+{
+	mark(writing, own[i].ns, own[i].grant.slot, -1);
+	own[i] = own[--n_own];
+}
+
+static void step_give_back(void)
+{
+	uint32_t i;
+
+	if (!n_own)
+		return;
+	i = roll(n_own);
+	check(pool_abort(f.p, &owners[(own[i].owner + 1) % OWNERS], own[i].grant.desc,
+			 own[i].grant.gen) == VERDICT_NOT_OWNER);
+	check(pool_commit(f.p, &owners[own[i].owner], own[i].grant.desc, own[i].grant.gen, 1,
+			  f.now) == VERDICT_NO_PARENT);
+	check(pool_abort(f.p, &owners[own[i].owner], own[i].grant.desc, own[i].grant.gen) ==
+	      VERDICT_FREED);
+	own_went(i);
+	compare(MAY_NOTHING);
+}
+
+/* Some slots of the owner of own[first] in its namespace; their places in own, from the last on. */
+static uint32_t some_own(uint32_t first, uint32_t *at, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = n_own; i-- > 0 && n < max;)
+		if (own[i].ns == own[first].ns && own[i].owner == own[first].owner)
+			at[n++] = i;
+	return n;
+}
+
+static enum proto_verdict expected_name(uint32_t s, const struct node *x, int below,
+					enum proto_verdict *rest)
+{
+	if (x->state == CACHED) {
+		*rest = VERDICT_NONE;
+		return VERDICT_PRESENT;
+	}
+	if (*rest)
+		return *rest;
+	if (x->state == WRITING)
+		return *rest = VERDICT_BUSY;
+	return below ? VERDICT_COMMITTED : (*rest = VERDICT_NO_PARENT);
+}
+
+/* Of those that were named, places in own go from the last on: none is moved before it is due. */
+static void expect_names(uint32_t s, const uint32_t *path, uint32_t from, const uint32_t *at,
+			 uint32_t n)
+{
+	enum proto_verdict rest = VERDICT_NONE;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct node *x = &nodes[s][path[from + i]];
+		int below = x->parent == NODES || nodes[s][x->parent].state == CACHED;
+		enum proto_verdict v = expected_name(s, x, below, &rest);
+
+		if (v == VERDICT_COMMITTED && f.verdict[i] == VERDICT_FULL)
+			v = rest = VERDICT_FULL;
+		check(f.verdict[i] == v);
+		if (v != VERDICT_COMMITTED)
+			continue;
+		x->state = CACHED;
+		x->desc = own[at[i]].grant.desc;
+		x->slot = own[at[i]].grant.slot;
+		x->gen = own[at[i]].grant.gen;
+		x->owner = own[at[i]].owner;
+		own_went(at[i]);
+		n_named++;
+	}
+}
+
+static void step_name(void)
+{
+	uint32_t s, path[NODES], from, n, at[DEPTH], desc[DEPTH], crc[DEPTH];
+	struct block_key keys[DEPTH];
+	uint64_t gen[DEPTH];
+
+	if (!n_own)
+		return;
+	at[0] = roll(n_own);
+	s = own[at[0]].ns;
+	n = path_to(s, roll(NODES), path);
+	for (from = 0; from < n && roll(8) && nodes[s][path[from]].state == CACHED; from++)
+		;
+	if (!roll(8))
+		from = roll(n);
+	n = some_own(at[0], at, n - from);
+	for (uint32_t i = 0; i < n; i++) {
+		keys[i] = nodes[s][path[from + i]].key;
+		desc[i] = own[at[i]].grant.desc;
+		gen[i] = own[at[i]].grant.gen;
+		crc[i] = 1;
+	}
+	if (!n)
+		return;
+	pool_commit_named(f.p, &owners[own[at[0]].owner],
+			  from ? &nodes[s][path[from - 1]].key : NULL, keys, desc, gen, crc, n,
+			  f.now, f.verdict);
+	expect_names(s, path, from, at, n);
+	compare(MAY_NOTHING);
+}
+
+static void own_dies(uint32_t o)
+{
+	for (uint32_t i = n_own; i-- > 0;) {
+		if (own[i].owner != o)
+			continue;
+		check(n_ghosts < GHOSTS);
+		ghosts[n_ghosts++] = (struct ghost){
+			.ns = own[i].ns, .owner = o, .desc = own[i].grant.desc,
+			.slot = own[i].grant.slot, .gen = own[i].grant.gen, .until = UINT64_MAX,
+		};
+		own[i] = own[--n_own];
+	}
+}
+
 static void new_owner(uint32_t o)
 {
 	pool_owner_init(&owners[o], next_session++);
@@ -399,6 +559,7 @@ static void step_death(void)
 		for (uint32_t i = 0; i < NODES; i++)
 			if (nodes[s][i].state == WRITING && nodes[s][i].owner == o)
 				became_ghost(s, &nodes[s][i]);
+	own_dies(o);
 	compare(MAY_NOTHING);
 	pool_owner_gone(f.p, &owners[o], f.now);
 	for (uint32_t i = 0; i < n_ghosts; i++)
@@ -570,6 +731,9 @@ static const struct {
 	{ step_commit, 30 },
 	{ step_reader, 25 },
 	{ step_abort, 5 },
+	{ step_unnamed, 5 },
+	{ step_name, 8 },
+	{ step_give_back, 4 },
 	{ step_time, 8 },
 	{ step_punched, 4 },
 	{ step_nonsense, 4 },
@@ -638,7 +802,7 @@ static void start(void)
 	for (uint32_t i = 0; i < READERS; i++)
 		readers[i] = (struct reader){ .session = i % FIXTURE_SESSIONS,
 					      .hazard = i / FIXTURE_SESSIONS };
-	n_ghosts = 0;
+	n_ghosts = n_own = n_named = 0;
 	reading = calloc(config.pool_bytes >> SLOT_SHIFT, 1);
 	writing = calloc(config.pool_bytes >> SLOT_SHIFT, 1);
 	check(reading && writing);
@@ -686,15 +850,15 @@ static void one_seed(uint64_t s, uint64_t n_steps)
 	}
 	st = fixture_stats(&f);
 	printf("seed %llu: %llu published, %llu evicted, %llu flushed, %llu extents taken, "
-	       "%llu full, %llu quarantined, %llu timed out\n", (unsigned long long)s,
+	       "%llu full, %llu quarantined, %llu timed out, %u named\n", (unsigned long long)s,
 	       (unsigned long long)st.published, (unsigned long long)st.evicted,
 	       (unsigned long long)st.flushed, (unsigned long long)st.extents_taken,
 	       (unsigned long long)st.full, (unsigned long long)st.quarantined,
-	       (unsigned long long)st.reservations_timed_out);
+	       (unsigned long long)st.reservations_timed_out, n_named);
 	/* A run in which nothing of this happens tests nothing. */
 	if (n_steps >= 2000)
 		check(st.published && st.evicted && st.flushed && st.extents_taken && st.full &&
-		      st.quarantined && st.dooms);
+		      st.quarantined && st.dooms && n_named && st.quota);
 	finish();
 }
 

@@ -155,7 +155,7 @@ static void the_first_key_beyond_the_quota(void **state)
 {
 	struct pool_config cfg = fixture_config;
 
-	cfg.owner_blocks = 4;
+	cfg.owner_reserved_bytes = 4 * 4096;
 	assert_int_equal(teardown(state), 0);
 	start(&cfg);
 	fixture_keys(1, 6, keys);

@@ -264,7 +264,7 @@ static int setup_quota(void **state)
 {
 	struct pool_config cfg = fixture_config;
 
-	cfg.owner_blocks = 5;
+	cfg.owner_reserved_bytes = 5 * 4096;
 	return start(&cfg);
 }
 
