@@ -27,11 +27,17 @@ static const struct operation operations[] = {
 	{ OP_PING, SESSION_READY | SESSION_ADMIN, handler_ping },
 	{ OP_BYE, SESSION_READY, handler_bye },
 	{ OP_NS_CLOSE, SESSION_READY, handler_ns_close },
+	{ OP_HINT, SESSION_READY, handler_hint },
 	{ OP_VERSION, SESSION_ADMIN, handler_version },
 	{ OP_STATUS, SESSION_ADMIN, handler_status },
 	{ OP_NAMESPACES, SESSION_ADMIN, handler_namespaces },
 	{ OP_CLIENTS, SESSION_ADMIN, handler_clients },
 	{ OP_FLUSH, SESSION_ADMIN, handler_flush },
+	{ OP_STATS_RESET, SESSION_ADMIN, handler_stats_reset },
+	{ OP_KICK, SESSION_ADMIN, handler_kick },
+	{ OP_PIN, SESSION_ADMIN, handler_pin },
+	{ OP_UNPIN, SESSION_ADMIN, handler_unpin },
+	{ OP_PINS, SESSION_ADMIN, handler_pins },
 };
 
 static const struct operation *operation_find(enum proto_op op)

@@ -272,6 +272,7 @@ static int domain_make(struct domain *d)
 	d->arena_memory = malloc(CODEC_ARENA_BYTES);
 	if (!d->leased.bits || !d->arena_memory)
 		return -ENOMEM;
+	domain_apply_pin_budget(d);
 	codec_arena_init(&d->arena, d->arena_memory, CODEC_ARENA_BYTES);
 	return domain_add_sources(d);
 }
@@ -331,9 +332,30 @@ int domain_check_config(const struct domain *d, const struct config *now,
 	return -EINVAL;
 }
 
+void domain_apply_ns(struct domain *d, uint32_t ns)
+{
+	struct config_namespace policy;
+	const uint8_t *seed;
+	const char *model;
+
+	if (pool_ns_names(d->pool, ns, &model, &seed) < 0)
+		return;
+	policy = config_namespace(d->config, model);
+	pool_ns_set_policy(d->pool, ns, policy.ttl_ns, policy.priority);
+}
+
+void domain_apply_pin_budget(struct domain *d)
+{
+	pool_set_pin_budget(d->pool, config_share_bytes(&d->config->cache.pin_budget,
+							pool_memory_bytes(d->pool)));
+}
+
 void domain_apply_config(struct domain *d, const struct config *now)
 {
 	d->config = now;
+	domain_apply_pin_budget(d);
+	for (uint32_t ns = 0; ns < pool_control(d->pool)->max_namespaces; ns++)
+		domain_apply_ns(d, ns);
 	pool_set_timeouts(d->pool, now->cache.reservation_ns, now->cache.quarantine_ns);
 	pool_set_owner_limits(d->pool,
 			      config_share_bytes(&now->limits.client_reserved,
@@ -441,4 +463,17 @@ void domain_usage(const struct domain *d, struct usage *ret, uint64_t *ret_touch
 	}
 	*ret = sum;
 	*ret_touches_lost = lost;
+}
+
+void domain_reset_counters(struct domain *d, uint64_t now)
+{
+	struct baseline b = { .at = now, .counts = d->counts };
+	struct domain_census census;
+
+	domain_drain_touches(d, now);
+	pool_get_stats(d->pool, &b.pool);
+	domain_usage(d, &b.usage, &b.touches_lost);
+	domain_census(d, &census);
+	b.counts.connects -= census.clients - census.draining;
+	d->baseline = b;
 }

@@ -9,6 +9,7 @@
 #define KVP_DAEMON_DOMAIN_H
 
 #include "daemon/backing.h"
+#include "daemon/baseline.h"
 #include "daemon/config.h"
 #include "daemon/options.h"
 #include "daemon/session.h"
@@ -20,18 +21,10 @@
  * gone, memory and descriptors, is bounded apart.
  */
 #define DOMAIN_SESSIONS_FACTOR 4u /* times max_clients: all that drain included */
-#define DOMAIN_ADMINS	       16u
+#define DOMAIN_ADMINS          16u
 
 /* Hazard words of all sessions: what a scan reads, some 1 ms. */
 #define DOMAIN_HAZARDS (512u << 10)
-
-/* Since the start; what the pool counts is not here. */
-struct domain_counts {
-	uint64_t connects, ended[REASON_MAX];
-	uint64_t protocol_errors;
-	uint64_t waits, waits_served, waits_timed_out;
-	uint64_t reports;
-};
 
 #define DOMAIN_NO_GROUP ((gid_t)-1)
 
@@ -64,6 +57,7 @@ struct domain {
 	struct usage ended_usage; /* of sessions that are gone */
 	uint64_t ended_touches_lost;
 	struct domain_counts counts;
+	struct baseline baseline; /* of STATS_RESET */
 
 	/* One request at a time: what it is received into, unpacked into, answered from. */
 	unsigned char packet[FRAME_MAX], answer[FRAME_MAX];
@@ -75,9 +69,9 @@ struct domain {
 	unsigned int flushing; /* requests to flush that count their blocks */
 	sd_event_source *post;
 	uint64_t tick_at;
-	sd_event_source *tick;  /* calls the pool then */
-	sd_event_source *idle;  /* while nothing else is to be done */
-	uint64_t changed_at;    /* when blocks changed last */
+	sd_event_source *tick; /* calls the pool then */
+	sd_event_source *idle; /* while nothing else is to be done */
+	uint64_t changed_at;   /* when blocks changed last */
 	/* drains touch rings and looks at the time, while there are sessions */
 	sd_event_source *touch;
 };
@@ -87,8 +81,8 @@ int domain_new(sd_event *event, struct worker *worker, const struct domain_confi
 	       struct domain **ret);
 
 /*
- * Whether now can take the place of the configuration in force; if not, -EINVAL and why, which names
- * the key.
+ * Whether now can take the place of the configuration in force; if not, -EINVAL and why, which
+ * names the key.
  */
 #define DOMAIN_WHY_BYTES 256u
 int domain_check_config(const struct domain *d, const struct config *now,
@@ -99,6 +93,13 @@ int domain_check_config(const struct domain *d, const struct config *now,
  * that take a restart are the same in both. The old one may be freed afterwards.
  */
 void domain_apply_config(struct domain *d, const struct config *now);
+
+/*
+ * What the configuration says of a namespace, or of the budget of operators' pins: to be told to
+ * the pool when the namespace was opened, or the size of the pool is another one.
+ */
+void domain_apply_ns(struct domain *d, uint32_t ns);
+void domain_apply_pin_budget(struct domain *d);
 
 /* After worker_free. Accepts NULL, returns NULL. */
 struct domain *domain_free(struct domain *d);
@@ -130,6 +131,9 @@ void domain_drain_touches(struct domain *d, uint64_t now);
 
 /* Sums of the sessions that are there and those that were. */
 void domain_usage(const struct domain *d, struct usage *ret, uint64_t *ret_touches_lost);
+
+/* Counters begin at zero, for those who look at them with d->baseline. */
+void domain_reset_counters(struct domain *d, uint64_t now);
 
 /* Called by a session: it is in the list from here on, and out of it. */
 void domain_add(struct domain *d, struct session *s);

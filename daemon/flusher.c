@@ -53,6 +53,7 @@ static void flusher_add(struct flusher *f)
 	f->sum.freed_bytes += f->part.freed_bytes;
 	f->sum.kept_blocks += f->part.kept_blocks;
 	f->sum.voided_blocks += f->part.voided_blocks;
+	f->sum.dropped_pins += f->part.dropped_pins;
 	f->begun = 0;
 	f->ns++;
 }
@@ -74,6 +75,7 @@ static void flusher_reply(struct flusher *f)
 	reply.freed_bytes = f->sum.freed_bytes;
 	reply.kept_blocks = f->sum.kept_blocks;
 	reply.voided_blocks = f->sum.voided_blocks;
+	reply.dropped_pins = f->sum.dropped_pins;
 	session_reply(f->session, OP_FLUSH, f->id, &reply.base);
 }
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hex.h"
 #include "daemon/leases.h"
+#include "daemon/log.h"
 #include "daemon/request.h"
 
 /* An item has at most some 700 bytes, with a model name of the longest kind. */
@@ -29,11 +30,12 @@ void handler_version(struct request *rq)
 	request_reply(rq, &reply.base);
 }
 
-static void status_pool(struct domain *d, Kvpool__StatusReply *reply)
+static void status_pool(struct domain *d, const struct baseline *since, Kvpool__StatusReply *reply)
 {
 	struct pool_stats s;
 
 	pool_get_stats(d->pool, &s);
+	baseline_pool(since, &s);
 	reply->pool_bytes = s.pool_bytes;
 	reply->pool_handed_bytes = s.handed_bytes;
 	reply->pool_resident_bytes = backing_resident(d->backing);
@@ -57,13 +59,18 @@ static void status_pool(struct domain *d, Kvpool__StatusReply *reply)
 	reply->extents_taken = s.extents_taken;
 	reply->quarantined_blocks = s.quarantined;
 	reply->checksum_dooms = s.dooms;
+	reply->expired_blocks = s.expired;
+	reply->pins = s.pins;
+	reply->pinned_bytes = s.pinned_bytes;
+	reply->pin_budget_bytes = s.pin_budget;
 }
 
-static void status_usage(struct domain *d, Kvpool__StatusReply *reply)
+static void status_usage(struct domain *d, const struct baseline *since, Kvpool__StatusReply *reply)
 {
 	struct usage u;
 
 	domain_usage(d, &u, &reply->touches_lost);
+	baseline_usage(since, &u, &reply->touches_lost);
 	reply->lookups = u.lookups;
 	reply->asked_tokens = u.asked;
 	reply->hit_tokens = u.hit;
@@ -72,31 +79,37 @@ static void status_usage(struct domain *d, Kvpool__StatusReply *reply)
 	reply->raced = u.raced;
 }
 
-static void status_sessions(const struct domain *d, Kvpool__StatusReply *reply)
+static void status_sessions(const struct domain *d, const struct baseline *since,
+			    Kvpool__StatusReply *reply)
 {
-	const struct domain_counts *c = &d->counts;
+	struct domain_counts c = d->counts;
 	struct domain_census census;
 
+	baseline_counts(since, &c);
 	domain_census(d, &census);
 	reply->clients = census.clients - census.draining;
 	reply->draining = census.draining;
-	reply->waits = c->waits;
-	reply->waits_served = c->waits_served;
-	reply->waits_timed_out = c->waits_timed_out;
-	reply->checksum_reports = c->reports;
-	reply->connects = c->connects;
-	reply->ended_clean = c->ended[REASON_CLEAN];
-	reply->ended_crash = c->ended[REASON_CRASH];
-	reply->ended_kicked = c->ended[REASON_KICKED];
-	reply->ended_protocol = c->ended[REASON_PROTOCOL];
-	reply->ended_slow = c->ended[REASON_SLOW];
-	reply->refused = c->ended[REASON_REFUSED];
-	reply->protocol_errors = c->protocol_errors;
+	reply->waits = c.waits;
+	reply->waits_served = c.waits_served;
+	reply->waits_timed_out = c.waits_timed_out;
+	reply->checksum_reports = c.reports;
+	reply->hints = c.hints;
+	reply->connects = c.connects;
+	reply->ended_clean = c.ended[REASON_CLEAN];
+	reply->ended_crash = c.ended[REASON_CRASH];
+	reply->ended_kicked = c.ended[REASON_KICKED];
+	reply->ended_protocol = c.ended[REASON_PROTOCOL];
+	reply->ended_slow = c.ended[REASON_SLOW];
+	reply->refused = c.ended[REASON_REFUSED];
+	reply->protocol_errors = c.protocol_errors;
 }
 
 void handler_status(struct request *rq)
 {
+	static const struct baseline start = { .at = 0 };
+	const Kvpool__Status *m = rq->msg;
 	struct domain *d = rq->domain;
+	const struct baseline *since = m->raw ? &start : &d->baseline;
 	Kvpool__StatusReply reply = KVPOOL__STATUS_REPLY__INIT;
 	char page[24];
 
@@ -109,10 +122,23 @@ void handler_status(struct request *rq)
 	reply.ready = 1; /* it answers */
 	reply.page_size = page;
 	reply.epoch = pool_epoch(d->pool);
+	reply.counters_ns = rq->now - (since->at ?: d->started);
 	domain_drain_touches(d, rq->now);
-	status_pool(d, &reply);
-	status_usage(d, &reply);
-	status_sessions(d, &reply);
+	status_pool(d, since, &reply);
+	status_usage(d, since, &reply);
+	status_sessions(d, since, &reply);
+	request_reply(rq, &reply.base);
+}
+
+void handler_stats_reset(struct request *rq)
+{
+	struct domain *d = rq->domain;
+	Kvpool__StatsResetReply reply = KVPOOL__STATS_RESET_REPLY__INIT;
+
+	reply.counters_ns = rq->now - (d->baseline.at ?: d->started);
+	domain_reset_counters(d, rq->now);
+	log_line(LOG_NOTICE, "counters begin at zero",
+		 LOG_NUMBER("client_uid", rq->session->peer.uid));
 	request_reply(rq, &reply.base);
 }
 
@@ -141,6 +167,10 @@ static void namespace_row(struct namespace_row *row, uint32_t ns, const struct p
 	row->item.asked_tokens = s->asked_tokens;
 	row->item.hit_tokens = s->hit_tokens;
 	row->item.used_ns = s->used;
+	row->item.ttl_ns = s->ttl_ns;
+	row->item.priority = s->priority;
+	row->item.expired_blocks = s->expired;
+	row->item.pinned_blocks = s->pinned_blocks;
 }
 
 /* The cursor is the number after the last one that was listed. */
@@ -240,7 +270,8 @@ void handler_clients(struct request *rq)
 	struct session *s;
 
 	domain_drain_touches(rq->domain, rq->now);
-	list_for_each(s, &rq->domain->sessions, link) {
+	list_for_each(s, &rq->domain->sessions, link)
+	{
 		/* Those that have not said hello have no name and hold nothing. */
 		if (s->number <= m->after || !s->region)
 			continue;

@@ -137,6 +137,7 @@ static void ns_open(struct request *rq, const ProtobufCBinaryData *desc,
 	rq->domain->changed = 1;
 	ns_hold(rq, ns);
 	if (created) {
+		domain_apply_ns(rq->domain, ns);
 		if (ns_difference(rq, ns, near, &diff))
 			known = &diff;
 		ns_log_created(rq, ns, v, known);

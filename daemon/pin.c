@@ -151,6 +151,12 @@ static struct pin *least(const struct pin_table *t)
 	return worst;
 }
 
+void pool_pin_usage(const struct pool *p, uint64_t *ret_budget, uint64_t *ret_used)
+{
+	*ret_budget = p->pin.budget;
+	*ret_used = p->pin.bytes;
+}
+
 void pool_set_pin_budget(struct pool *p, uint64_t bytes)
 {
 	p->pin.budget = bytes;

@@ -402,6 +402,9 @@ int pool_unpin(struct pool *p, uint64_t number, uint64_t *ret_bytes);
 /* The pin with the lowest number above after, NULL for none. Until pins change. */
 const struct pool_pin *pool_pin_next(const struct pool *p, uint64_t after);
 
+/* What pins may keep and what they do, in bytes. */
+void pool_pin_usage(const struct pool *p, uint64_t *ret_budget, uint64_t *ret_used);
+
 /* Ends pins until the others fit: of the lowest priority first, of those the youngest. */
 void pool_set_pin_budget(struct pool *p, uint64_t bytes);
 

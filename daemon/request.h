@@ -57,6 +57,7 @@ void handler_commit(struct request *rq);
 void handler_abort(struct request *rq);
 void handler_touch(struct request *rq);
 void handler_locate(struct request *rq);
+void handler_hint(struct request *rq);
 
 void handler_wait(struct request *rq);
 void handler_report(struct request *rq);
@@ -66,5 +67,10 @@ void handler_status(struct request *rq);
 void handler_namespaces(struct request *rq);
 void handler_clients(struct request *rq);
 void handler_flush(struct request *rq);
+void handler_stats_reset(struct request *rq);
+void handler_kick(struct request *rq);
+void handler_pin(struct request *rq);
+void handler_unpin(struct request *rq);
+void handler_pins(struct request *rq);
 
 #endif

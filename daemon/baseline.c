@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "daemon/baseline.h"
+
+#define POOL_COUNTERS_AT offsetof(struct pool_stats, published)
+
+static_assert((sizeof(struct pool_stats) - POOL_COUNTERS_AT) % sizeof(uint64_t) == 0,
+	      "from published to the end all are uint64_t");
+static_assert(sizeof(struct domain_counts) % sizeof(uint64_t) == 0, "all are uint64_t");
+
+/* Counters that clients keep can go back when one lies. */
+static uint64_t since(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+static void take_away(void *counters, const void *before, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+		uint64_t *n = (uint64_t *)((char *)counters + at);
+
+		*n = since(*n, *(const uint64_t *)((const char *)before + at));
+	}
+}
+
+void baseline_pool(const struct baseline *b, struct pool_stats *stats)
+{
+	take_away((char *)stats + POOL_COUNTERS_AT, (const char *)&b->pool + POOL_COUNTERS_AT,
+		  sizeof(*stats) - POOL_COUNTERS_AT);
+}
+
+void baseline_usage(const struct baseline *b, struct usage *usage, uint64_t *touches_lost)
+{
+	struct usage u = *usage;
+
+	u.lookups = since(u.lookups, b->usage.lookups);
+	u.asked = since(u.asked, b->usage.asked);
+	u.hit = MIN(since(u.hit, b->usage.hit), u.asked);
+	u.miss = u.asked - u.hit;
+	u.shared = MIN(since(u.shared, b->usage.shared), u.hit);
+	u.raced = since(u.raced, b->usage.raced);
+	*usage = u;
+	*touches_lost = since(*touches_lost, b->touches_lost);
+}
+
+void baseline_counts(const struct baseline *b, struct domain_counts *counts)
+{
+	take_away(counts, &b->counts, sizeof(*counts));
+}
