@@ -31,6 +31,7 @@ struct ask {
 	const struct block_key *keys;
 	size_t n_blocks; /* that may be offered, from the start of the prompt */
 	size_t n_tokens;
+	uint32_t tail; /* tokens behind those blocks */
 	enum kvpool_reason full; /* the reason when all n_blocks are there */
 };
 
@@ -48,6 +49,7 @@ static struct ask ask_for_tokens(const struct kvpool_ns *ns, const int32_t *toke
 	struct ask a = { .tokens = tokens, .n_tokens = n_tokens };
 
 	a.n_blocks = usable / ns->block_tokens;
+	a.tail = (uint32_t)(n_tokens - usable);
 	if (!a.n_blocks)
 		a.full = KVPOOL_BELOW_MIN;
 	else
@@ -245,7 +247,7 @@ static uint32_t clamp32(uint64_t n)
 	return (uint32_t)MIN(n, (uint64_t)UINT32_MAX);
 }
 
-static void push_touch(const struct kvpool_lease *l, const struct attach *a, const struct answer *r,
+static void push_touch(const struct kvpool_lease *l, const struct ask *ask, const struct answer *r,
 		       uint64_t asked, uint64_t hit)
 {
 	struct touch t = {
@@ -253,19 +255,20 @@ static void push_touch(const struct kvpool_lease *l, const struct attach *a, con
 		.ns = l->ns_number,
 		.asked_tokens = clamp32(asked),
 		.hit_tokens = clamp32(hit),
-		.reason = r->reason,
-		.asked_blocks = clamp32(asked / l->ns->block_tokens),
-		.miss_key = { r->missed.w[0], r->missed.w[1] },
+		.reason_tail = touch_reason_tail(r->reason, ask->tail),
+		.from_token = clamp32(ask->n_tokens - asked),
+		.miss_key = { r->missed.w[0], r->missed.w[1], r->missed.w[2], r->missed.w[3] },
 	};
 
-	touch_push(&a->session, &t);
+	touch_push(&l->attach->session, &t);
 }
 
-/* a is where it was looked up, NULL when it could not be; asked is not 0. */
-static void tell(struct kvpool_lease *l, struct attach *a, const struct answer *r, uint64_t asked,
-		 uint64_t hit)
+/* Where it was looked up, or in the handle when it could not be; asked is not 0. */
+static void tell(struct kvpool_lease *l, const struct ask *ask, const struct answer *r,
+		 uint64_t asked, uint64_t hit)
 {
 	struct kvpool *p = l->pool;
+	struct attach *a = l->attach;
 
 	handle_count(p, a, COUNTER_LOOKUPS, 1);
 	handle_count(p, a, COUNTER_ASKED_TOKENS, asked);
@@ -278,27 +281,25 @@ static void tell(struct kvpool_lease *l, struct attach *a, const struct answer *
 	if (r->reason == KVPOOL_RACED)
 		handle_count(p, a, COUNTER_RACED, 1);
 	if (a)
-		push_touch(l, a, r, asked, hit);
+		push_touch(l, ask, r, asked, hit);
 }
 
-/* Attaches an empty lease. Returns 0, or the reason why it cannot be. */
+/*
+ * Attaches an empty lease. Returns 0, or the reason why it cannot be used: it may be attached all
+ * the same then, to tell the daemon so.
+ */
 static enum kvpool_reason lease_attach(struct kvpool_lease *l)
 {
 	struct attach *a = current_attach(l->pool);
-	enum kvpool_reason reason = KVPOOL_COMPLETE;
 
 	if (!a)
 		return KVPOOL_NO_DAEMON;
+	l->attach = a;
 	l->ns_number = ns_number(l->ns, a);
 	if (l->ns_number == NS_NONE)
-		reason = ns_reason(l->ns, a);
-	else if (2 * l->index + 1 >= a->session.hazard_count)
-		reason = KVPOOL_PINS;
-	if (reason != KVPOOL_COMPLETE) {
-		attach_put(a);
-		return reason;
-	}
-	l->attach = a;
+		return ns_reason(l->ns, a);
+	if (2 * l->index + 1 >= a->session.hazard_count)
+		return KVPOOL_PINS;
 	return KVPOOL_COMPLETE;
 }
 
@@ -316,7 +317,7 @@ static size_t extend(struct kvpool_lease *l, const struct ask *ask)
 	if (r.reason == KVPOOL_COMPLETE)
 		grow(l, ask, &r);
 	if (asked)
-		tell(l, l->attach, &r, asked, (uint64_t)r.depth * l->ns->block_tokens - had);
+		tell(l, ask, &r, asked, (uint64_t)r.depth * l->ns->block_tokens - had);
 	if (!l->depth && l->attach) {
 		attach_put(l->attach);
 		l->attach = NULL;

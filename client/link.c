@@ -29,6 +29,22 @@ int link_errno(int err)
 										       : -ENOTCONN;
 }
 
+/* What was looked up while there was no daemon is told to the one that is there now. */
+static void tell_missed(struct kvpool *p, struct attach *a)
+{
+	struct touch t = { .desc = DESC_NONE, .ns = NS_NONE, .reason_tail = KVPOOL_NO_DAEMON };
+	uint64_t missed = xchg_acq_rel(&p->stray[COUNTER_MISS_TOKENS], 0);
+
+	session_count(&a->session, COUNTER_LOOKUPS, xchg_acq_rel(&p->stray[COUNTER_LOOKUPS], 0));
+	session_count(&a->session, COUNTER_ASKED_TOKENS,
+		      xchg_acq_rel(&p->stray[COUNTER_ASKED_TOKENS], 0));
+	session_count(&a->session, COUNTER_MISS_TOKENS, missed);
+	for (; missed; missed -= t.asked_tokens) {
+		t.asked_tokens = (uint32_t)MIN(missed, (uint64_t)UINT32_MAX);
+		touch_push(&a->session, &t);
+	}
+}
+
 void link_publish(struct kvpool *p, const struct link *l, const struct hello *h)
 {
 	struct attach *old;
@@ -41,6 +57,7 @@ void link_publish(struct kvpool *p, const struct link *l, const struct hello *h)
 	p->rpc = rpc_ref(l->rpc);
 	p->connects++;
 	p->backoff_ns = 0;
+	tell_missed(p, l->attach);
 	/* Release: pairs with the acquire in lease_attach. */
 	store_release(&p->current, l->attach);
 	if (old)

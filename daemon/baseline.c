@@ -11,7 +11,7 @@ static_assert((sizeof(struct pool_stats) - POOL_COUNTERS_AT) % sizeof(uint64_t) 
 	      "from published to the end all are uint64_t");
 static_assert(sizeof(struct domain_counts) % sizeof(uint64_t) == 0, "all are uint64_t");
 
-/* Counters that clients keep can go back when one lies. */
+/* A sum leaves a client out that would make it run over: then it goes back. */
 static uint64_t since(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
@@ -37,9 +37,13 @@ void baseline_usage(const struct baseline *b, struct usage *usage, uint64_t *tou
 	struct usage u = *usage;
 
 	u.lookups = since(u.lookups, b->usage.lookups);
-	u.asked = since(u.asked, b->usage.asked);
-	u.hit = MIN(since(u.hit, b->usage.hit), u.asked);
-	u.miss = u.asked - u.hit;
+	u.hit = since(u.hit, b->usage.hit);
+	u.miss = 0;
+	for (unsigned int i = 0; i < USAGE_REASONS; i++) {
+		u.reasons[i] = since(u.reasons[i], b->usage.reasons[i]);
+		u.miss += u.reasons[i];
+	}
+	u.asked = u.hit + u.miss;
 	u.shared = MIN(since(u.shared, b->usage.shared), u.hit);
 	u.raced = since(u.raced, b->usage.raced);
 	*usage = u;

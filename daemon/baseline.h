@@ -2,7 +2,7 @@
 /*
  * Counters from some time on: what they were then, taken away from what they are now.
  *
- * What adds up before does so after: misses are what is left of the asked, and who was connected
+ * What adds up before does so after: misses are the sum of their reasons, and who was connected
  * then counts as having connected since, so that every end has a beginning.
  */
 #ifndef KVP_DAEMON_BASELINE_H

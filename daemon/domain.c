@@ -187,6 +187,7 @@ static int domain_on_touch(sd_event_source *source, uint64_t usec, void *ctx)
 	struct session *s;
 
 	domain_drain_touches(d, now);
+	requests_tidy(&d->requests, now);
 	list_for_each(s, &d->sessions, link)
 	{
 		session_check_time(s, now);
@@ -294,6 +295,8 @@ int domain_new(sd_event *event, struct worker *worker, const struct domain_confi
 	list_init(&d->sessions);
 	list_init(&d->doomed);
 	list_init(&d->verifies);
+	prefixes_init(&d->prefixes);
+	requests_init(&d->requests);
 	r = domain_make(d);
 	if (r < 0) {
 		domain_free(d);
@@ -309,6 +312,7 @@ struct domain *domain_free(struct domain *d)
 		return NULL;
 	while (!list_empty(&d->sessions))
 		session_free(list_first(&d->sessions, struct session, link));
+	requests_fini(&d->requests);
 	verify_free_all(d);
 	sd_event_source_disable_unref(d->post);
 	sd_event_source_disable_unref(d->tick);
@@ -379,7 +383,9 @@ void domain_remove(struct domain *d, struct session *s)
 	list_del(&s->link);
 	if (!s->region)
 		return;
-	usage_read(&s->region->map, &u);
+	touches_settle(s);
+	requests_end(&s->requests, clock_ns());
+	account_read(&s->account, &s->region->map, &u);
 	usage_add(&d->ended_usage, &u);
 	d->ended_touches_lost += s->region->touches_lost;
 	d->hazards -= s->region->map.hazard_count;
@@ -445,11 +451,11 @@ void domain_census(const struct domain *d, struct domain_census *ret)
 	*ret = c;
 }
 
-void domain_usage(const struct domain *d, struct usage *ret, uint64_t *ret_touches_lost)
+void domain_usage(struct domain *d, struct usage *ret, uint64_t *ret_touches_lost)
 {
 	struct usage sum = d->ended_usage;
 	uint64_t lost = d->ended_touches_lost;
-	const struct session *s;
+	struct session *s;
 
 	list_for_each(s, &d->sessions, link)
 	{
@@ -457,7 +463,7 @@ void domain_usage(const struct domain *d, struct usage *ret, uint64_t *ret_touch
 
 		if (!s->region)
 			continue;
-		usage_read(&s->region->map, &u);
+		account_read(&s->account, &s->region->map, &u);
 		usage_add(&sum, &u);
 		lost += s->region->touches_lost;
 	}

@@ -12,6 +12,7 @@
 #include "daemon/baseline.h"
 #include "daemon/config.h"
 #include "daemon/options.h"
+#include "daemon/prefixes.h"
 #include "daemon/session.h"
 #include "daemon/usage.h"
 #include "proto/codec.h"
@@ -56,6 +57,8 @@ struct domain {
 	struct list verifies;
 	struct usage ended_usage; /* of sessions that are gone */
 	uint64_t ended_touches_lost;
+	struct prefixes prefixes;
+	struct requests requests;
 	struct domain_counts counts;
 	struct baseline baseline; /* of STATS_RESET */
 
@@ -130,7 +133,7 @@ void domain_census(const struct domain *d, struct domain_census *ret);
 void domain_drain_touches(struct domain *d, uint64_t now);
 
 /* Sums of the sessions that are there and those that were. */
-void domain_usage(const struct domain *d, struct usage *ret, uint64_t *ret_touches_lost);
+void domain_usage(struct domain *d, struct usage *ret, uint64_t *ret_touches_lost);
 
 /* Counters begin at zero, for those who look at them with d->baseline. */
 void domain_reset_counters(struct domain *d, uint64_t now);

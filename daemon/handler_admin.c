@@ -65,18 +65,20 @@ static void status_pool(struct domain *d, const struct baseline *since, Kvpool__
 	reply->pin_budget_bytes = s.pin_budget;
 }
 
-static void status_usage(struct domain *d, const struct baseline *since, Kvpool__StatusReply *reply)
+/* u is what the reply's list lies in. */
+static void status_usage(struct domain *d, const struct baseline *since, struct usage *u,
+			 Kvpool__StatusReply *reply)
 {
-	struct usage u;
-
-	domain_usage(d, &u, &reply->touches_lost);
-	baseline_usage(since, &u, &reply->touches_lost);
-	reply->lookups = u.lookups;
-	reply->asked_tokens = u.asked;
-	reply->hit_tokens = u.hit;
-	reply->miss_tokens = u.miss;
-	reply->shared_tokens = u.shared;
-	reply->raced = u.raced;
+	domain_usage(d, u, &reply->touches_lost);
+	baseline_usage(since, u, &reply->touches_lost);
+	reply->lookups = u->lookups;
+	reply->asked_tokens = u->asked;
+	reply->hit_tokens = u->hit;
+	reply->miss_tokens = u->miss;
+	reply->shared_tokens = u->shared;
+	reply->raced = u->raced;
+	reply->miss_reasons = u->reasons;
+	reply->n_miss_reasons = USAGE_REASONS;
 }
 
 static void status_sessions(const struct domain *d, const struct baseline *since,
@@ -111,6 +113,7 @@ void handler_status(struct request *rq)
 	struct domain *d = rq->domain;
 	const struct baseline *since = m->raw ? &start : &d->baseline;
 	Kvpool__StatusReply reply = KVPOOL__STATUS_REPLY__INIT;
+	struct usage usage;
 	char page[24];
 
 	snprintf(page, sizeof(page), "%ld KiB", sysconf(_SC_PAGESIZE) / 1024);
@@ -125,7 +128,7 @@ void handler_status(struct request *rq)
 	reply.counters_ns = rq->now - (since->at ?: d->started);
 	domain_drain_touches(d, rq->now);
 	status_pool(d, since, &reply);
-	status_usage(d, since, &reply);
+	status_usage(d, since, &usage, &reply);
 	status_sessions(d, since, &reply);
 	request_reply(rq, &reply.base);
 }
@@ -215,13 +218,13 @@ static const char *client_model(const struct session *s)
 	return stats.model;
 }
 
-static void client_region(const struct session *s, Kvpool__ClientItem *item)
+static void client_region(struct session *s, Kvpool__ClientItem *item)
 {
 	struct leases leases;
 	struct usage u;
 
 	leases_count(pool_control(s->domain->pool), &s->region->map, &s->domain->leased, &leases);
-	usage_read(&s->region->map, &u);
+	account_read(&s->account, &s->region->map, &u);
 	item->leases = leases.words;
 	item->leased_bytes = leases.bytes;
 	item->asked_tokens = u.asked;

@@ -2,6 +2,7 @@
 /* Operations on blocks: reserve, commit, abort, and the uses that have no ring. */
 #include "base/compiler.h"
 #include "daemon/request.h"
+#include "daemon/touches.h"
 #include "shm/index.h"
 
 /* The lists of a reply, of which each GRANTED key has an entry. */
@@ -108,7 +109,7 @@ void handler_touch(struct request *rq)
 	const Kvpool__Touch *m = rq->msg;
 	Kvpool__TouchReply reply = KVPOOL__TOUCH_REPLY__INIT;
 	const struct control *c = pool_control(rq->domain->pool);
-	uint32_t n, desc = DESC_NONE, tokens;
+	uint32_t n, desc = DESC_NONE;
 	const struct block_key *keys = request_keys(&m->keys, &n);
 	uint64_t word;
 
@@ -117,8 +118,7 @@ void handler_touch(struct request *rq)
 	reply.present = pool_present(rq->domain->pool, m->ns, keys, n);
 	if (reply.present)
 		(void)index_probe(c, &keys[reply.present - 1], &desc, &word);
-	tokens = c->ns[m->ns].block_tokens;
-	pool_touch(rq->domain->pool, m->ns, desc, n * tokens, reply.present * tokens, rq->now);
+	touches_tell(rq->session, m->ns, keys, n, reply.present, desc, rq->now);
 	request_reply(rq, &reply.base);
 }
 

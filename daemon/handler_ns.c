@@ -4,6 +4,7 @@
 
 #include "daemon/log.h"
 #include "daemon/request.h"
+#include "daemon/touches.h"
 
 /*
  * What a new namespace does not share with its nearest one: why the same tokens are no hits in it.
@@ -170,6 +171,8 @@ void handler_ns_close(struct request *rq)
 
 	if (!request_ns(rq, m->ns))
 		return;
+	/* Lookups in it are only heard of while it is open. */
+	touches_drain(s, rq->now);
 	while (s->ns[at] != m->ns)
 		at++;
 	s->n_ns--;

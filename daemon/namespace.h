@@ -30,6 +30,7 @@ struct namespace
 	uint64_t n_unnamed;             /* of those RESERVED */
 
 	uint64_t lookups, asked_tokens, hit_tokens;
+	uint64_t missed[MISS_MAX + 1]; /* tokens, by enum miss_reason */
 	uint64_t used;   /* when */
 	uint64_t ttl_ns; /* blocks that nobody used for longer expire; 0: never */
 	uint32_t priority;

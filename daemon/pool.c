@@ -272,6 +272,14 @@ void pool_touch(struct pool *p, uint32_t ns, uint32_t desc, uint32_t asked, uint
 		block_touch(p, desc, now);
 }
 
+void pool_missed(struct pool *p, uint32_t ns, enum miss_reason why, uint64_t tokens)
+{
+	struct namespace *x = namespace_get(p, ns);
+
+	if (x)
+		x->missed[why] += tokens;
+}
+
 uint32_t pool_find(const struct pool *p, uint32_t ns, const struct block_key *key,
 		   uint64_t *ret_gen)
 {

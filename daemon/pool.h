@@ -16,6 +16,7 @@
 #include "base/list.h"
 #include "proto/nsdesc.h"
 #include "proto/ops.h"
+#include "proto/reason.h"
 #include "shm/control.h"
 #include "shm/pinset.h"
 
@@ -297,6 +298,9 @@ void pool_owner_extents(struct pool *p, const struct pool_owner *o, uint64_t *re
 void pool_touch(struct pool *p, uint32_t ns, uint32_t desc, uint32_t asked, uint32_t hit,
 		uint64_t now);
 
+/* Why tokens of it were missed: of those that pool_touch counts as asked and not as hit. */
+void pool_missed(struct pool *p, uint32_t ns, enum miss_reason why, uint64_t tokens);
+
 /*
  * kept: leased, or above a leased one: unlisted, and freed when the pins are gone; as of the last
  * call, the others are sums. All are of blocks that this flush found listed.
@@ -467,6 +471,7 @@ struct pool_ns_stats {
 	uint64_t blocks, leased_blocks, writing_blocks, extents, extent_bytes;
 	uint64_t unnamed_blocks; /* a part of writing */
 	uint64_t lookups, asked_tokens, hit_tokens;
+	const uint64_t *missed; /* tokens, by enum miss_reason; until the namespace is closed */
 	uint64_t used; /* when */
 	uint64_t ttl_ns, expired, pinned_blocks;
 	uint32_t priority;

@@ -226,8 +226,10 @@ static void session_end_requests(struct session *s, uint64_t now)
 {
 	struct domain *d = s->domain;
 
-	if (s->region)
+	if (s->region) {
 		touches_drain(s, now);
+		touches_settle(s);
+	}
 	wait_end_all(s);
 	s->flush = flusher_free(s->flush);
 	s->finder = finder_free(s->finder);

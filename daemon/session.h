@@ -27,6 +27,8 @@
 #include "daemon/peer.h"
 #include "daemon/pool.h"
 #include "daemon/region.h"
+#include "daemon/requests.h"
+#include "daemon/usage.h"
 #include "proto/check.h"
 
 struct domain;
@@ -76,6 +78,9 @@ struct session {
 	uint64_t connected, active; /* when */
 
 	struct region *region; /* from HELLO on */
+	struct account account;
+	int unsettled; /* records were lost: what they said is to be booked */
+	struct request_ring *requests;
 	struct pool_owner owner;
 	uint32_t ns[SESSION_NAMESPACES]; /* open, the last one opened at the end */
 	uint32_t n_ns;

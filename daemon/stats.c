@@ -137,6 +137,7 @@ int pool_ns_get_stats(struct pool *p, uint32_t ns, struct pool_ns_stats *ret)
 		.lookups = x->lookups,
 		.asked_tokens = x->asked_tokens,
 		.hit_tokens = x->hit_tokens,
+		.missed = x->missed,
 		.used = x->used,
 		.ttl_ns = x->ttl_ns,
 		.priority = x->priority,

@@ -15,7 +15,6 @@ static const struct reason_text reasons[MISS_MAX + 1] = {
 	[MISS_PINS] = { "pins", "the lease takes no more blocks, or has no hazard word" },
 	[MISS_NO_DAEMON] = { "no_daemon", "the client was not connected" },
 	[MISS_TIMEOUT] = { "timeout", "the daemon had not answered about the namespace yet" },
-	[MISS_FORKED] = { "forked", "a child asked with what its parent had opened" },
 	[MISS_RACED] = { "raced", "eviction took the blocks while they were being pinned" },
 	[MISS_NAMESPACE] = { "namespace", "the daemon had refused the namespace" },
 	[MISS_COLD] = { "cold", "never stored, as far as is remembered" },
@@ -28,7 +27,6 @@ static const struct reason_text reasons[MISS_MAX + 1] = {
 	[MISS_WRITER_DIED] = { "writer_died", "its writer went, or took too long" },
 	[MISS_QUOTA] = { "quota", "was refused: its writer held all it may" },
 	[MISS_FULL] = { "full", "was refused: there was no room for it" },
-	[MISS_SALT] = { "salt", "the same tokens are cached under another salt" },
 	[MISS_UNKNOWN] = { "unknown", "the record of the lookup was lost" },
 };
 

@@ -17,7 +17,7 @@ enum miss_reason {
 	MISS_PINS = 4,
 	MISS_NO_DAEMON = 5,
 	MISS_TIMEOUT = 6,
-	MISS_FORKED = 7,
+	/* not 7: what a child of fork asks for is counted nowhere */
 	MISS_RACED = 8,
 	MISS_NAMESPACE = 9,
 	MISS_COLD = 16,        /* never seen, as far as is remembered */
@@ -30,9 +30,8 @@ enum miss_reason {
 	MISS_WRITER_DIED = 23, /* whoever wrote it went, or took too long */
 	MISS_QUOTA = 24,       /* its writer held all it may */
 	MISS_FULL = 25,        /* it found no room */
-	MISS_SALT = 26,        /* the same tokens are cached under another salt */
-	MISS_UNKNOWN = 27,     /* the record of the lookup was lost */
-	MISS_MAX = 27,
+	MISS_UNKNOWN = 26,     /* the record of the lookup was lost */
+	MISS_MAX = 26,
 };
 
 /* "evicted"; "unknown" for a number of none. */

@@ -385,11 +385,14 @@ struct touch {
 	uint32_t ns;
 	uint32_t asked_tokens;
 	uint32_t hit_tokens;
-	uint32_t reason;       /* enum kvpool_reason */
-	uint32_t asked_blocks;
-	/* first 16 bytes of the first key that was not found; 0 when there was none */
-	uint64_t miss_key[2];
-	uint64_t zero[2];
+	/*
+	 * tail:24 | enum kvpool_reason:8, from high to low. tail: how many of the tokens that were
+	 * asked for lie behind the last block that could be cached.
+	 */
+	uint32_t reason_tail;
+	uint32_t from_token; /* where the lookup began: what its lease had before */
+	/* the first key that was not found; 0 when there was none */
+	uint64_t miss_key[KEY_WORDS];
 };
 
 static_assert(sizeof(struct touch) == 64, "one cache line");
@@ -398,9 +401,8 @@ static_assert(offsetof(struct touch, desc) == 8, "");
 static_assert(offsetof(struct touch, ns) == 12, "");
 static_assert(offsetof(struct touch, asked_tokens) == 16, "");
 static_assert(offsetof(struct touch, hit_tokens) == 20, "");
-static_assert(offsetof(struct touch, reason) == 24, "");
-static_assert(offsetof(struct touch, asked_blocks) == 28, "");
+static_assert(offsetof(struct touch, reason_tail) == 24, "");
+static_assert(offsetof(struct touch, from_token) == 28, "");
 static_assert(offsetof(struct touch, miss_key) == 32, "");
-static_assert(offsetof(struct touch, zero) == 48, "");
 
 #endif

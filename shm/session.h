@@ -33,6 +33,22 @@ void session_map_trusted(void *base, uint32_t hazards, uint32_t touches, struct 
 /* For the client: pointers by the header. Returns NULL, or what is wrong with the region. */
 const char *session_attach(void *base, uint64_t size, struct session_map *m);
 
+/* The field of a record, and what is in it. */
+static inline uint32_t touch_reason_tail(uint32_t reason, uint32_t tail)
+{
+	return tail << 8 | reason;
+}
+
+static inline uint32_t touch_reason(const struct touch *t)
+{
+	return t->reason_tail & 0xff;
+}
+
+static inline uint32_t touch_tail(const struct touch *t)
+{
+	return t->reason_tail >> 8;
+}
+
 /*
  * Appends a record; t->seq is ignored. Any thread of the client, no lock; overwrites the oldest
  * when the ring is full. Two threads that are a whole ring apart in the same record can mix it: the

@@ -181,7 +181,7 @@ static void look_up(struct reader *me)
 		lookup_unpin(&hazard[word]);
 		me->hits++;
 	}
-	touch.asked_blocks = touch.asked_tokens = touch.ns = touch.desc;
+	touch.from_token = touch.asked_tokens = touch.ns = touch.desc;
 	touch.miss_key[1] = touch.desc;
 	touch_push(&me->w->r.session[me->number], &touch);
 	me->lookups++;
@@ -199,7 +199,7 @@ void take_touches(struct world *w, unsigned int reader)
 
 	while (touch_pop(&w->r.session[reader], &w->touch_place[reader], &w->touch_lost[reader],
 			 &t)) {
-		assert(t.asked_blocks == t.desc && t.asked_tokens == t.desc && t.ns == t.desc);
+		assert(t.from_token == t.desc && t.asked_tokens == t.desc && t.ns == t.desc);
 		assert(t.miss_key[1] == t.desc && !t.miss_key[0] && !t.hit_tokens);
 	}
 }

@@ -79,7 +79,7 @@ static void look_up(struct reader *me, struct random *rnd)
 	struct block_key keys[TREE_DEPTH];
 	uint32_t n = tree_chain(me->t, random_below(rnd, TREE_NODES), keys);
 	uint32_t depth = find(me, rnd, keys, 1 + random_below(rnd, n), notes);
-	struct touch touch = { .desc = DESC_NONE, .asked_blocks = n };
+	struct touch touch = { .desc = DESC_NONE, .from_token = n };
 	unsigned int word = 0;
 
 	if (depth) {
@@ -121,8 +121,8 @@ static uint64_t take_touches(const struct session_map *m, uint64_t *place, uint6
 	uint64_t n = 0;
 
 	while (n < REGION_TOUCHES && touch_pop(m, place, lost, &t)) {
-		assert(t.asked_blocks && t.asked_blocks <= TREE_DEPTH);
-		assert(t.hit_tokens <= t.asked_blocks && !t.hit_tokens == (t.desc == DESC_NONE));
+		assert(t.from_token && t.from_token <= TREE_DEPTH);
+		assert(t.hit_tokens <= t.from_token && !t.hit_tokens == (t.desc == DESC_NONE));
 		n++;
 	}
 	return n;
