@@ -124,13 +124,13 @@ static void every_reason_has_words(void **state)
 	unsigned int named = 0;
 
 	for (unsigned int i = 0; i < MISS_MAX; i++) {
-		int is_one = i <= MISS_NAMESPACE || i >= MISS_COLD;
+		int is_one = (i <= MISS_NAMESPACE && i != 7) || i >= MISS_COLD;
 
 		assert_int_equal(strcmp(miss_reason_name(i), "unknown") != 0, is_one);
 		assert_int_equal(*miss_reason_help(i) != 0, is_one);
 		named += (unsigned int)is_one;
 	}
-	assert_int_equal(named, MISS_MAX - (MISS_COLD - MISS_NAMESPACE - 1));
+	assert_int_equal(named, MISS_MAX - (MISS_COLD - MISS_NAMESPACE - 1) - 1);
 	assert_string_equal(miss_reason_name(MISS_MAX), "unknown");
 	assert_string_equal(miss_reason_name(UINT32_MAX), "unknown");
 	assert_string_equal(miss_reason_help(UINT32_MAX), "");
