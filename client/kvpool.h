@@ -26,10 +26,9 @@
  * - Return values: 0 or a count on success, a negative errno on failure; out-parameters are written
  *   only on success. kvpool_error() has the last failure of a pool in words.
  * - Calls that ask the daemon (kvpool_reconnect, kvpool_ping, kvpool_ns_open, kvpool_reserve,
- *   kvpool_commit, kvpool_write_free, kvpool_publish, kvpool_wait) come back within timeout_ms for
- *   each message that they need, and fail with
- * 	-ENOTCONN	there is no daemon, or the connection was lost meanwhile
- * 	-ETIMEDOUT	it did not answer in time
+ *   kvpool_commit, kvpool_write_free, kvpool_publish, kvpool_wait, kvpool_hint) come back within
+ * timeout_ms for each message that they need, and fail with -ENOTCONN	there is no daemon, or the
+ * connection was lost meanwhile -ETIMEDOUT	it did not answer in time
  * 	-ENOENT		it has not accepted the namespace (why: kvpool_error())
  * 	-EPROTO		its answer makes no sense; the connection is given up
  * 	-ESTALE		this is a child of the process that opened the pool
@@ -633,6 +632,50 @@ long kvpool_wait(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, s
 
 /** The same for the full blocks of a chain, without hashing. */
 long kvpool_wait_chain(const struct kvpool_chain *chain, size_t first_block, unsigned timeout_ms);
+
+/*
+ * -------------------------------------------------------------------------------------------------
+ * Hints: what a program knows of the future of a prefix
+ */
+
+/**
+ * Blocks go when there is need of their room, those first that were used longest ago. A hint
+ * changes the time that a prefix counts as used at, once: to
+ *
+ * 	now + reuse_s + (priority - 50) * 10 seconds
+ *
+ * but no more than an hour from now. The next use of it counts as any other. Nothing is pinned, and
+ * nothing is freed at once.
+ *
+ * A time to come keeps the prefix as long as others of that time. A time in the past, and the end,
+ * is that of what only this prefix has: from its deepest block up to where another one goes on, an
+ * operator has a pin, or another program used it since.
+ */
+struct kvpool_hint {
+	size_t size;       /**< sizeof(struct kvpool_hint) */
+	unsigned reuse_s;  /**< it will be wanted again in about so many seconds; 0: unknown */
+	unsigned priority; /**< 1 to 99, 50 is what all have; 0: nothing is said */
+	int ended;         /**< it will not be wanted again: the first to go; alone */
+};
+
+/**
+ * Tells the daemon of the cached part of a prompt. Returns how many blocks it was applied to; 0:
+ * nothing of it is cached, or others go on from its end.
+ *
+ * -EOPNOTSUPP: the daemon takes no hints (KVPOOL_HINTS of kvpool_features()). -EINVAL: the hint
+ * says nothing, or two things that exclude each other, or there are more than 1048576 blocks. Else
+ * as calls that ask the daemon. A hint that is lost does no harm: there is no need to look at the
+ * result.
+ */
+int kvpool_hint(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
+		const struct kvpool_hint *hint);
+
+/** The same for the keys of a chain from its first block on. */
+int kvpool_hint_keys(struct kvpool_ns *ns, const struct kvpool_key *keys, size_t n_keys,
+		     const struct kvpool_hint *hint);
+
+/** The same for a chain, without hashing. */
+int kvpool_hint_chain(const struct kvpool_chain *chain, const struct kvpool_hint *hint);
 
 /*
  * -------------------------------------------------------------------------------------------------

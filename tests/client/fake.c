@@ -205,7 +205,7 @@ static void answer_hello(struct fake_request *rq)
 	r.region_bytes = f->region_bytes;
 	r.pool_writable = !f->read_only;
 	r.max_keys = f->max_keys;
-	r.features = UINT64_MAX; /* and some that nobody knows */
+	r.features = f->no_features ? 0 : UINT64_MAX; /* and some that nobody knows */
 	fake_send(rq, &h, &r.base, (int[]){ f->m.control_ro, f->m.pool_fd, f->region_fd }, 3);
 }
 

@@ -73,6 +73,7 @@ struct fake {
 	/* What the usual answers do otherwise, set by tests before they connect. */
 	uint32_t hazards_max, max_keys;
 	int read_only;
+	int no_features; /* a daemon of before there were any */
 
 	int listener, wake[2];
 	pthread_t thread;
