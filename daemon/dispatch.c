@@ -38,6 +38,9 @@ static const struct operation operations[] = {
 	{ OP_PIN, SESSION_ADMIN, handler_pin },
 	{ OP_UNPIN, SESSION_ADMIN, handler_unpin },
 	{ OP_PINS, SESSION_ADMIN, handler_pins },
+	{ OP_PREFIXES, SESSION_ADMIN, handler_prefixes },
+	{ OP_EXPLAIN, SESSION_ADMIN, handler_explain },
+	{ OP_REQUESTS, SESSION_ADMIN, handler_requests },
 };
 
 static const struct operation *operation_find(enum proto_op op)

@@ -47,3 +47,16 @@ int find_ns(struct request *rq, const char *name, uint32_t *ret)
 		*ret = found;
 	return n == 1;
 }
+
+int find_ns_any(struct request *rq, const char *name)
+{
+	const struct pool *p = rq->domain->pool;
+
+	if (!*name)
+		return 1;
+	for (uint32_t ns = 0; ns < pool_control(p)->max_namespaces; ns++)
+		if (find_ns_matches(p, ns, name))
+			return 1;
+	request_fail(rq, ERROR_NO_OBJECT, "namespace", FIND_NS_NONE);
+	return 0;
+}

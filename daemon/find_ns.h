@@ -18,4 +18,7 @@ int find_ns_matches(const struct pool *p, uint32_t ns, const char *name);
  */
 int find_ns(struct request *rq, const char *name, uint32_t *ret);
 
+/* As find_ns, for an operation that means all of that name; the empty one is always fine. */
+int find_ns_any(struct request *rq, const char *name);
+
 #endif

@@ -268,3 +268,18 @@ const struct pool_pin *pool_pin_next(const struct pool *p, uint64_t after)
 	list_for_each(x, &p->pin.all, link) if (x->pub.number > after) return &x->pub;
 	return NULL;
 }
+
+int pool_pin_keeps(const struct pool *p, uint32_t desc)
+{
+	return pin_holds(&p->pin, desc);
+}
+
+const struct pool_pin *pool_pin_at(const struct pool *p, uint32_t desc)
+{
+	const struct pin *x;
+
+	if (!(p->pin.holds[desc] & PIN_IS_TIP))
+		return NULL;
+	list_for_each(x, &p->pin.all, link) if (x->pub.desc == desc) return &x->pub;
+	return NULL;
+}

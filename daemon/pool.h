@@ -409,6 +409,10 @@ const struct pool_pin *pool_pin_next(const struct pool *p, uint64_t after);
 /* What pins may keep and what they do, in bytes. */
 void pool_pin_usage(const struct pool *p, uint64_t *ret_budget, uint64_t *ret_used);
 
+/* Whether a pin keeps a block; and a pin that ends with it, NULL for none. */
+int pool_pin_keeps(const struct pool *p, uint32_t desc);
+const struct pool_pin *pool_pin_at(const struct pool *p, uint32_t desc);
+
 /* Ends pins until the others fit: of the lowest priority first, of those the youngest. */
 void pool_set_pin_budget(struct pool *p, uint64_t bytes);
 

@@ -73,4 +73,8 @@ void handler_pin(struct request *rq);
 void handler_unpin(struct request *rq);
 void handler_pins(struct request *rq);
 
+void handler_prefixes(struct request *rq);
+void handler_explain(struct request *rq);
+void handler_requests(struct request *rq);
+
 #endif

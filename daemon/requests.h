@@ -27,6 +27,7 @@ struct past_lookup {
 	uint64_t gen;
 	uint8_t id[8]; /* the beginning of the key of the block it ended at, all 0 for none */
 	uint32_t desc, ns;
+	uint32_t mark; /* of its namespace, whose number may be used again */
 	uint32_t asked, hit, from, tail;
 	enum miss_reason why;
 };

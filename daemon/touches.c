@@ -3,6 +3,7 @@
 
 #include "daemon/domain.h"
 #include "daemon/explain.h"
+#include "daemon/insight.h"
 #include "daemon/touches.h"
 
 static_assert((int)MISS_NOT_CACHED == 1 && (int)MISS_NAMESPACE == 9,
@@ -79,6 +80,7 @@ static void keep(struct session *s, const struct claim *c, const struct lookup *
 		.gone = gone,
 		.desc = DESC_NONE,
 		.ns = c->ns,
+		.mark = insight_ns_mark(s->domain, c->ns),
 		.asked = c->asked,
 		.hit = c->hit,
 		.from = c->from,

@@ -82,6 +82,7 @@ static const struct {
 	{ OP_VERSION, 1 }, { OP_STATUS, 1 }, { OP_NAMESPACES, 1 }, { OP_CLIENTS, 1 },
 	{ OP_FLUSH, 1 },   { OP_STATS_RESET, 1 }, { OP_KICK, 1, 1 },
 	{ OP_PIN, 1, 1 },  { OP_UNPIN, 1 },  { OP_PINS, 1 },
+	{ OP_PREFIXES, 1 }, { OP_EXPLAIN, 1 }, { OP_REQUESTS, 1 },
 };
 
 /* A sound request of each operation, in buffers of its own. */
@@ -112,6 +113,9 @@ struct sample {
 	Kvpool__Pin pin;
 	Kvpool__Unpin unpin;
 	Kvpool__Pins pins;
+	Kvpool__Prefixes prefixes;
+	Kvpool__Explain explain;
+	Kvpool__Requests requests;
 };
 
 static void sample_make(struct sample *s, uint32_t ns)
@@ -165,6 +169,11 @@ static void sample_make(struct sample *s, uint32_t ns)
 	kvpool__unpin__init(&s->unpin);
 	s->unpin.all = 1;
 	kvpool__pins__init(&s->pins);
+	kvpool__prefixes__init(&s->prefixes);
+	kvpool__explain__init(&s->explain);
+	s->explain.namespace_ = (char *)"protocol";
+	s->explain.keys = keys;
+	kvpool__requests__init(&s->requests);
 }
 
 static ProtobufCMessage *sample_of(struct sample *s, enum proto_op op)
@@ -216,6 +225,12 @@ static ProtobufCMessage *sample_of(struct sample *s, enum proto_op op)
 		return &s->unpin.base;
 	case OP_PINS:
 		return &s->pins.base;
+	case OP_PREFIXES:
+		return &s->prefixes.base;
+	case OP_EXPLAIN:
+		return &s->explain.base;
+	case OP_REQUESTS:
+		return &s->requests.base;
 	default:
 		abort();
 	}
