@@ -23,6 +23,7 @@
 #include "shm/layout.h"
 #include "tests/integration/daemon.h"
 #include "tests/integration/raw.h"
+#include "tests/integration/sample.h"
 
 static struct daemon daemon_under_test;
 
@@ -67,175 +68,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-/*
- * The operations, with where each is asked for; absent: the sample names an object that there is
- * not, and is sound apart from that.
- */
-static const struct {
-	enum proto_op op;
-	int admin, absent;
-} all[] = {
-	{ OP_HELLO },      { OP_NS_OPEN },   { OP_RESERVE },       { OP_COMMIT },
-	{ OP_ABORT },      { OP_WAIT },      { OP_TOUCH },         { OP_LOCATE },
-	{ OP_REPORT },     { OP_PING },      { OP_BYE },           { OP_HINT },
-	{ OP_NS_CLOSE },
-	{ OP_VERSION, 1 }, { OP_STATUS, 1 }, { OP_NAMESPACES, 1 }, { OP_CLIENTS, 1 },
-	{ OP_FLUSH, 1 },   { OP_STATS_RESET, 1 }, { OP_KICK, 1, 1 },
-	{ OP_PIN, 1, 1 },  { OP_UNPIN, 1 },  { OP_PINS, 1 },
-	{ OP_PREFIXES, 1 }, { OP_EXPLAIN, 1 }, { OP_REQUESTS, 1 },
-};
-
-/* A sound request of each operation, in buffers of its own. */
-struct sample {
-	uint8_t keys[2 * KEY_BYTES], desc_bytes[NSDESC_MAX_BYTES];
-	uint32_t desc[2], crc[2];
-	uint64_t gen[2];
-	Kvpool__Hello hello;
-	Kvpool__NsOpen ns_open;
-	Kvpool__Reserve reserve;
-	Kvpool__Commit commit;
-	Kvpool__Abort abort;
-	Kvpool__Wait wait;
-	Kvpool__Touch touch;
-	Kvpool__Locate locate;
-	Kvpool__Report report;
-	Kvpool__Ping ping;
-	Kvpool__Bye bye;
-	Kvpool__NsClose ns_close;
-	Kvpool__Version version;
-	Kvpool__Status status;
-	Kvpool__Namespaces namespaces;
-	Kvpool__Clients clients;
-	Kvpool__Flush flush;
-	Kvpool__Hint hint;
-	Kvpool__StatsReset stats_reset;
-	Kvpool__Kick kick;
-	Kvpool__Pin pin;
-	Kvpool__Unpin unpin;
-	Kvpool__Pins pins;
-	Kvpool__Prefixes prefixes;
-	Kvpool__Explain explain;
-	Kvpool__Requests requests;
-};
-
-static void sample_make(struct sample *s, uint32_t ns)
-{
-	ProtobufCBinaryData keys = { sizeof(s->keys), s->keys };
-
-	memset(s, 0, sizeof(*s));
-	raw_keys(4711, s->keys, 2);
-	kvpool__hello__init(&s->hello);
-	s->hello.protocol_min = s->hello.protocol_max = PROTOCOL_MAX;
-	s->hello.layout = LAYOUT_VERSION;
-	s->hello.name = s->hello.library = (char *)"sample";
-	kvpool__ns_open__init(&s->ns_open);
-	s->ns_open.descriptor.len = raw_descriptor("protocol", s->desc_bytes);
-	s->ns_open.descriptor.data = s->desc_bytes;
-	kvpool__reserve__init(&s->reserve);
-	s->reserve.keys = keys;
-	kvpool__commit__init(&s->commit);
-	s->commit.desc = s->desc;
-	s->commit.gen = s->gen;
-	s->commit.crc = s->crc;
-	s->commit.n_desc = s->commit.n_gen = s->commit.n_crc = 2;
-	kvpool__abort__init(&s->abort);
-	s->abort.desc = s->desc;
-	s->abort.gen = s->gen;
-	s->abort.n_desc = s->abort.n_gen = 2;
-	kvpool__wait__init(&s->wait);
-	s->wait.keys = keys;
-	kvpool__touch__init(&s->touch);
-	s->touch.keys = keys;
-	kvpool__locate__init(&s->locate);
-	s->locate.keys = keys;
-	kvpool__ns_close__init(&s->ns_close);
-	s->reserve.ns = s->wait.ns = s->touch.ns = s->locate.ns = s->ns_close.ns = ns;
-	kvpool__report__init(&s->report);
-	kvpool__ping__init(&s->ping);
-	kvpool__bye__init(&s->bye);
-	kvpool__version__init(&s->version);
-	kvpool__status__init(&s->status);
-	kvpool__namespaces__init(&s->namespaces);
-	kvpool__clients__init(&s->clients);
-	kvpool__flush__init(&s->flush);
-	kvpool__hint__init(&s->hint);
-	s->hint.ns = ns;
-	s->hint.key = (ProtobufCBinaryData){ KEY_BYTES, s->keys };
-	s->hint.reuse_s = 60;
-	kvpool__stats_reset__init(&s->stats_reset);
-	kvpool__kick__init(&s->kick);
-	kvpool__pin__init(&s->pin);
-	s->pin.id = (char *)"0";
-	kvpool__unpin__init(&s->unpin);
-	s->unpin.all = 1;
-	kvpool__pins__init(&s->pins);
-	kvpool__prefixes__init(&s->prefixes);
-	kvpool__explain__init(&s->explain);
-	s->explain.namespace_ = (char *)"protocol";
-	s->explain.keys = keys;
-	kvpool__requests__init(&s->requests);
-}
-
-static ProtobufCMessage *sample_of(struct sample *s, enum proto_op op)
-{
-	switch (op) {
-	case OP_HELLO:
-		return &s->hello.base;
-	case OP_NS_OPEN:
-		return &s->ns_open.base;
-	case OP_RESERVE:
-		return &s->reserve.base;
-	case OP_COMMIT:
-		return &s->commit.base;
-	case OP_ABORT:
-		return &s->abort.base;
-	case OP_WAIT:
-		return &s->wait.base;
-	case OP_TOUCH:
-		return &s->touch.base;
-	case OP_LOCATE:
-		return &s->locate.base;
-	case OP_REPORT:
-		return &s->report.base;
-	case OP_PING:
-		return &s->ping.base;
-	case OP_BYE:
-		return &s->bye.base;
-	case OP_NS_CLOSE:
-		return &s->ns_close.base;
-	case OP_VERSION:
-		return &s->version.base;
-	case OP_STATUS:
-		return &s->status.base;
-	case OP_NAMESPACES:
-		return &s->namespaces.base;
-	case OP_CLIENTS:
-		return &s->clients.base;
-	case OP_FLUSH:
-		return &s->flush.base;
-	case OP_HINT:
-		return &s->hint.base;
-	case OP_STATS_RESET:
-		return &s->stats_reset.base;
-	case OP_KICK:
-		return &s->kick.base;
-	case OP_PIN:
-		return &s->pin.base;
-	case OP_UNPIN:
-		return &s->unpin.base;
-	case OP_PINS:
-		return &s->pins.base;
-	case OP_PREFIXES:
-		return &s->prefixes.base;
-	case OP_EXPLAIN:
-		return &s->explain.base;
-	case OP_REQUESTS:
-		return &s->requests.base;
-	default:
-		abort();
-	}
-}
-
 /* Where an operation is sound to ask for: a hello takes a connection that has said none. */
 static struct raw *place_of(struct fixture *f, enum proto_op op, struct raw **fresh)
 {
@@ -251,14 +83,14 @@ static struct raw *place_of(struct fixture *f, enum proto_op op, struct raw **fr
 /* What was sent of operation i is answered as its sample is. */
 static void expect_answer(struct raw *r, size_t i)
 {
-	if (all[i].absent) {
+	if (sample_ops[i].absent) {
 		raw_expect_error(r, ERROR_NO_OBJECT, NULL);
 		return;
 	}
 	assert_true(raw_receive(r));
 	assert_int_equal(r->head.flags, FRAME_REPLY);
-	raw_message(r, proto_op_find(all[i].op)->reply);
-	assert_int_equal(r->n_fds, proto_op_find(all[i].op)->reply_fds);
+	raw_message(r, proto_op_find(sample_ops[i].op)->reply);
+	assert_int_equal(r->n_fds, proto_op_find(sample_ops[i].op)->reply_fds);
 }
 
 static void every_sample_is_answered(void **state)
@@ -266,11 +98,11 @@ static void every_sample_is_answered(void **state)
 	struct fixture *f = *state;
 	struct sample s;
 
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		struct raw *fresh, *r = place_of(f, all[i].op, &fresh);
+	for (size_t i = 0; i < SAMPLE_OPS; i++) {
+		struct raw *fresh, *r = place_of(f, sample_ops[i].op, &fresh);
 
 		sample_make(&s, f->ns);
-		raw_send(r, all[i].op, sample_of(&s, all[i].op));
+		raw_send(r, sample_ops[i].op, sample_of(&s, sample_ops[i].op));
 		expect_answer(r, i);
 		raw_close(fresh);
 	}
@@ -288,16 +120,16 @@ static void unknown_fields_are_ignored(void **state)
 	struct fixture *f = *state;
 	struct sample s;
 
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		struct raw *fresh, *r = place_of(f, all[i].op, &fresh);
+	for (size_t i = 0; i < SAMPLE_OPS; i++) {
+		struct raw *fresh, *r = place_of(f, sample_ops[i].op, &fresh);
 		uint8_t body[4096];
 		size_t n;
 
 		sample_make(&s, f->ns);
-		n = protobuf_c_message_pack(sample_of(&s, all[i].op), body);
+		n = protobuf_c_message_pack(sample_of(&s, sample_ops[i].op), body);
 		assert_true(n + sizeof(more) < sizeof(body));
 		memcpy(body + n, more, sizeof(more));
-		raw_send_body(r, all[i].op, body, n + sizeof(more));
+		raw_send_body(r, sample_ops[i].op, body, n + sizeof(more));
 		expect_answer(r, i);
 		raw_close(fresh);
 	}
@@ -309,18 +141,18 @@ static void fields_twice(void **state)
 	struct fixture *f = *state;
 	struct sample s;
 
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		struct raw *fresh, *r = place_of(f, all[i].op, &fresh);
+	for (size_t i = 0; i < SAMPLE_OPS; i++) {
+		struct raw *fresh, *r = place_of(f, sample_ops[i].op, &fresh);
 		uint8_t body[8192];
 		size_t n;
 
 		sample_make(&s, f->ns);
-		n = protobuf_c_message_pack(sample_of(&s, all[i].op), body);
+		n = protobuf_c_message_pack(sample_of(&s, sample_ops[i].op), body);
 		assert_true(2 * n <= sizeof(body));
 		memcpy(body + n, body, n);
-		raw_send_body(r, all[i].op, body, 2 * n);
+		raw_send_body(r, sample_ops[i].op, body, 2 * n);
 		expect_answer(r, i);
-		if (all[i].op == OP_COMMIT) {
+		if (sample_ops[i].op == OP_COMMIT) {
 			const Kvpool__CommitReply *reply =
 				raw_message(r, &kvpool__commit_reply__descriptor);
 
@@ -337,17 +169,17 @@ static void bodies_that_do_not_unpack(void **state)
 	struct fixture *f = *state;
 	struct sample s;
 
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		struct raw *fresh, *r = place_of(f, all[i].op, &fresh);
+	for (size_t i = 0; i < SAMPLE_OPS; i++) {
+		struct raw *fresh, *r = place_of(f, sample_ops[i].op, &fresh);
 		uint8_t body[4096];
 		size_t n;
 
-		raw_send_body(r, all[i].op, nonsense, sizeof(nonsense));
+		raw_send_body(r, sample_ops[i].op, nonsense, sizeof(nonsense));
 		raw_expect_error(r, ERROR_BAD_MESSAGE, NULL);
 		sample_make(&s, f->ns);
-		n = protobuf_c_message_pack(sample_of(&s, all[i].op), body);
-		if (n > 1 && all[i].op != OP_REPORT) {
-			raw_send_body(r, all[i].op, body, n - 1);
+		n = protobuf_c_message_pack(sample_of(&s, sample_ops[i].op), body);
+		if (n > 1 && sample_ops[i].op != OP_REPORT) {
+			raw_send_body(r, sample_ops[i].op, body, n - 1);
 			assert_true(raw_receive(r));
 			assert_int_equal(r->head.flags, FRAME_REPLY | FRAME_ERROR);
 		}
@@ -399,8 +231,8 @@ static const ProtobufCFieldDescriptor *field_of(const struct proto_rule *rule)
 /* Sends the sample of a rule's operation with the field at n, and with what must be as long. */
 static int is_sampled(enum proto_op op)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		if (all[i].op == op)
+	for (size_t i = 0; i < SAMPLE_OPS; i++)
+		if (sample_ops[i].op == op)
 			return 1;
 	return 0;
 }
@@ -511,11 +343,11 @@ static void before_hello(void **state)
 	struct sample s;
 
 	sample_make(&s, 0);
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		if (all[i].op == OP_HELLO)
+	for (size_t i = 0; i < SAMPLE_OPS; i++) {
+		if (sample_ops[i].op == OP_HELLO)
 			continue;
-		raw_send(r, all[i].op, sample_of(&s, all[i].op));
-		raw_expect_error(r, all[i].admin ? ERROR_DENIED : ERROR_BAD_STATE, NULL);
+		raw_send(r, sample_ops[i].op, sample_of(&s, sample_ops[i].op));
+		raw_expect_error(r, sample_ops[i].admin ? ERROR_DENIED : ERROR_BAD_STATE, NULL);
 	}
 	/* None of it counts against it. */
 	raw_call(r, OP_HELLO, &s.hello.base);
@@ -531,10 +363,10 @@ static void after_hello(void **state)
 	sample_make(&s, f->ns);
 	raw_send(f->client, OP_HELLO, &s.hello.base);
 	raw_expect_error(f->client, ERROR_BAD_STATE, NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		if (!all[i].admin)
+	for (size_t i = 0; i < SAMPLE_OPS; i++) {
+		if (!sample_ops[i].admin)
 			continue;
-		raw_send(f->client, all[i].op, sample_of(&s, all[i].op));
+		raw_send(f->client, sample_ops[i].op, sample_of(&s, sample_ops[i].op));
 		raw_expect_error(f->client, ERROR_DENIED, NULL);
 	}
 }
@@ -545,10 +377,10 @@ static void on_the_admin_socket(void **state)
 	struct sample s;
 
 	sample_make(&s, f->ns);
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		if (all[i].admin || all[i].op == OP_PING)
+	for (size_t i = 0; i < SAMPLE_OPS; i++) {
+		if (sample_ops[i].admin || sample_ops[i].op == OP_PING)
 			continue;
-		raw_send(f->admin, all[i].op, sample_of(&s, all[i].op));
+		raw_send(f->admin, sample_ops[i].op, sample_of(&s, sample_ops[i].op));
 		raw_expect_error(f->admin, ERROR_DENIED, NULL);
 	}
 }
