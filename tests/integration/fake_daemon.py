@@ -52,7 +52,7 @@ class FakeDaemon:
             return False
         _, op, _, number, _ = wire.HEADER.unpack_from(packet)
         name = next(n for n, o in wire.OPS.items() if o == op)
-        message = name.capitalize()
+        message = "".join(part.capitalize() for part in name.split("_"))
         request = wire.decode(self.types, message, packet[wire.HEADER.size:])
         self.requests.append((name, request))
         fields = self.answer(name, request)

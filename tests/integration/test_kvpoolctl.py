@@ -83,7 +83,7 @@ class Ctl(unittest.TestCase):
     def status(self):
         """The status; its numbers must add up every time that somebody looks."""
         s = self.json("status")
-        tier, since = s["tiers"][0], s["since_start"]
+        tier, since = s["tiers"][0], s["counters"]
         self.assertEqual(sum(tier["states"].values()), tier["capacity_bytes"], tier)
         self.assertEqual(since["lookup_tokens"], since["hit_tokens"] + since["miss_tokens"])
         return s
@@ -134,7 +134,7 @@ class Ctl(unittest.TestCase):
         s = self.status()
         self.assertEqual((s["clients"], s["namespaces"], s["blocks"]), (2, 1, 32))
         self.assertEqual(s["tiers"][0]["states"]["leased"], 32 * BLOCK)
-        self.assertEqual(s["since_start"]["published_blocks"], 32)
+        self.assertEqual(s["counters"]["published_blocks"], 32)
         self.assertEqual(self.ctl("clients")[1].count("\n"), 4)
 
     def test_writing(self):
@@ -193,11 +193,11 @@ class Ctl(unittest.TestCase):
         self.until(lambda: self.status()["tiers"][0]["states"]["leased"] == 0)
         s = self.status()
         self.assertEqual((s["clients"], s["draining_clients"], s["blocks"]), (0, 0, 8))
-        self.assertEqual(s["since_start"]["ended_crash"], 1)
+        self.assertEqual(s["counters"]["ended_crash"], 1)
 
     def test_end_of_a_client(self):
         self.assertEqual(self.client("writer").end(), 0)
-        self.until(lambda: self.status()["since_start"]["ended_clean"] == 1)
+        self.until(lambda: self.status()["counters"]["ended_clean"] == 1)
         self.assertEqual(self.json("clients")["clients"], [])
 
     def test_ping_and_version(self):

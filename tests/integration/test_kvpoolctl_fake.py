@@ -296,7 +296,7 @@ class Schemas(unittest.TestCase):
         del good["socket"]
         self.assertEqual(schema.check(good), ["kvpool.ping/1.socket: is missing"])
         listed = {"schema": "kvpool.clients/1", "clients": [1]}
-        self.assertEqual(schema.check(listed), ["kvpool.clients/1.clients[0]: is no object"])
+        self.assertEqual(schema.check(listed), ["kvpool.clients/1.clients[0]: 1 has another type"])
 
 
 class Flush(Case):
@@ -380,7 +380,7 @@ class Terminal(Case):
             for answer in ("n\n", "\n", "\x04"):
                 status, out = self.on_terminal("flush", answer=answer)
                 self.assertEqual(status, 1, out)
-                self.assertIn("nothing was dropped", out)
+                self.assertIn("nothing was done", out)
             self.assertEqual([r.get("dry_run", 0) for _, r in d.requests], [1, 1, 1])
 
     def test_flush_does_not_ask(self):

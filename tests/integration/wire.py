@@ -9,7 +9,9 @@ import struct
 MAGIC = 0x3150564B
 HEADER = struct.Struct("<IHHQQ")
 REPLY, ERROR = 1, 2
-OPS = {"ping": 10, "version": 64, "status": 65, "namespaces": 66, "clients": 67, "flush": 68}
+ADMIN = ("version", "status", "namespaces", "clients", "flush", "config", "config_set", "reload", "log_level",
+         "stats_reset", "kick", "resize", "pin", "unpin", "pins", "prefixes", "explain", "requests")
+OPS = {"ping": 10, **{name: 64 + i for i, name in enumerate(ADMIN)}}
 FIELD = re.compile(r"^\s*(repeated\s+)?(\w+)\s+(\w+)\s*=\s*(\d+)\s*;", re.M)
 VARINTS = {"uint32", "uint64", "bool"}
 
@@ -47,6 +49,10 @@ def encode(types, name, values):
         field = types[name][key]
         if field.kind in VARINTS:
             out += varint(field.number << 3) + varint(int(value))
+        elif field.repeated and field.kind == "string":
+            out += b"".join(with_length(field.number, v.encode()) for v in value)
+        elif field.repeated and field.kind in VARINTS:
+            out += with_length(field.number, b"".join(varint(v) for v in value))
         elif field.kind in types:
             out += b"".join(with_length(field.number, encode(types, field.kind, v)) for v in value)
         else:

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,10 +20,24 @@ const char *admin_path(const struct admin *a)
 	return a->endpoint.addr.sun_path;
 }
 
+/* As say_error, unless nobody wants to hear it. */
+static __attribute__((format(printf, 3, 4))) enum ctl_exit
+fail(const struct admin *a, enum ctl_exit status, const char *format, ...)
+{
+	va_list ap;
+
+	if (a->mute)
+		return status;
+	va_start(ap, format);
+	say_verror(status, format, ap);
+	va_end(ap);
+	return status;
+}
+
 static enum ctl_exit no_answer(const struct admin *a)
 {
-	return say_error(
-		EXIT_FAILED,
+	return fail(
+		a, EXIT_FAILED,
 		"kvpoold at %s did not answer within %g s (is it stopped? --timeout waits longer)",
 		admin_path(a), (double)a->timeout_ns / NSEC_PER_SEC);
 }
@@ -35,31 +50,31 @@ static enum ctl_exit cannot_connect(const struct admin *a, int error)
 	case EAGAIN: /* its queue of connections stayed full */
 		return no_answer(a);
 	case ENOENT:
-		return say_error(EXIT_NO_DAEMON,
-				 "cannot reach kvpoold at %s: there is no such socket (%s)", path,
-				 a->endpoint.hint);
+		return fail(a, EXIT_NO_DAEMON,
+			    "cannot reach kvpoold at %s: there is no such socket (%s)", path,
+			    a->endpoint.hint);
 	case ECONNREFUSED:
-		return say_error(EXIT_NO_DAEMON,
-				 "cannot reach kvpoold at %s: connection refused (%s)", path,
-				 a->endpoint.hint);
+		return fail(a, EXIT_NO_DAEMON,
+			    "cannot reach kvpoold at %s: connection refused (%s)", path,
+			    a->endpoint.hint);
 	case EACCES:
 	case EPERM:
-		return say_error(EXIT_DENIED, "cannot reach kvpoold at %s: permission denied (%s)",
-				 path, a->endpoint.rights);
+		return fail(a, EXIT_DENIED, "cannot reach kvpoold at %s: permission denied (%s)",
+			    path, a->endpoint.rights);
 	case EPROTOTYPE:
 	case ENOTSOCK:
-		return say_error(EXIT_FAILED,
-				 "cannot reach kvpoold at %s: that is another program's socket "
-				 "(kvpoold --socket says which is its own)",
-				 path);
+		return fail(a, EXIT_FAILED,
+			    "cannot reach kvpoold at %s: that is another program's socket "
+			    "(kvpoold --socket says which is its own)",
+			    path);
 	default:
-		return say_error(EXIT_FAILED, "cannot reach kvpoold at %s: %s (%s)", path,
-				 strerror(error), a->endpoint.hint);
+		return fail(a, EXIT_FAILED, "cannot reach kvpoold at %s: %s (%s)", path,
+			    strerror(error), a->endpoint.hint);
 	}
 }
 
 /* Blocks no longer than the timeout: connect on a Unix socket waits for room in the queue. */
-static enum ctl_exit connect_socket(struct admin *a)
+static int connect_socket(struct admin *a)
 {
 	struct timeval limit = {
 		.tv_sec = (time_t)(a->timeout_ns / NSEC_PER_SEC),
@@ -68,36 +83,42 @@ static enum ctl_exit connect_socket(struct admin *a)
 	const struct sockaddr *addr = (const struct sockaddr *)&a->endpoint.addr;
 	_cleanup_fd_ int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	if (sock < 0)
-		return say_error(EXIT_FAILED, "cannot make a socket: %s", strerror(errno));
-	if (setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
+	if (sock < 0 || setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
 	    connect(sock, addr, sizeof(a->endpoint.addr)))
-		return cannot_connect(a, errno);
+		return -errno;
 	a->sock = TAKE_FD(sock);
-	return EXIT_OK;
+	return 0;
 }
 
-enum ctl_exit admin_open(const struct options *o, struct admin *ret)
+int admin_connect(const struct endpoint *e, uint64_t timeout_ns, struct admin *ret)
 {
-	struct admin a = { .sock = -1, .timeout_ns = o->timeout_ns };
-	enum ctl_exit rc;
+	struct admin a = { .sock = -1, .timeout_ns = timeout_ns, .endpoint = *e };
+	int r = connect_socket(&a);
 
-	rc = endpoint_find(o, &a.endpoint);
-	if (rc)
-		return rc;
-	rc = connect_socket(&a);
-	if (rc)
-		return rc;
+	if (r)
+		return r;
 	a.memory = malloc(FRAME_MAX + CODEC_ARENA_BYTES);
 	if (!a.memory) {
 		close_fd(a.sock);
-		return say_error(EXIT_FAILED, "out of memory");
+		return -ENOMEM;
 	}
 	a.packet = a.memory + CODEC_ARENA_BYTES;
 	*ret = a;
 	/* In its place: the arena holds its own address. */
 	codec_arena_init(&ret->arena, ret->memory, CODEC_ARENA_BYTES);
-	return EXIT_OK;
+	return 0;
+}
+
+enum ctl_exit admin_open(const struct options *o, struct admin *ret)
+{
+	struct admin a = { .timeout_ns = o->timeout_ns };
+	enum ctl_exit rc = endpoint_find(o, &a.endpoint);
+	int r;
+
+	if (rc)
+		return rc;
+	r = admin_connect(&a.endpoint, o->timeout_ns, ret);
+	return r ? cannot_connect(&a, -r) : EXIT_OK;
 }
 
 void admin_close(struct admin *a)
@@ -111,17 +132,17 @@ void admin_close(struct admin *a)
 
 static enum ctl_exit lost(const struct admin *a, int error)
 {
-	return say_error(EXIT_FAILED, "kvpoold at %s went away before it answered: %s (%s)",
-			 admin_path(a), error ? strerror(error) : "it closed the connection",
-			 a->endpoint.hint);
+	return fail(a, EXIT_FAILED, "kvpoold at %s went away before it answered: %s (%s)",
+		    admin_path(a), error ? strerror(error) : "it closed the connection",
+		    a->endpoint.hint);
 }
 
 static enum ctl_exit nonsense(const struct admin *a, const char *why)
 {
-	return say_error(EXIT_FAILED,
-			 "%s answered with what is no protocol %u message: %s (is it a kvpoold of "
-			 "this version?)",
-			 admin_path(a), PROTOCOL_MAX, why);
+	return fail(a, EXIT_FAILED,
+		    "%s answered with what is no protocol %u message: %s (is it a kvpoold of "
+		    "this version?)",
+		    admin_path(a), PROTOCOL_MAX, why);
 }
 
 static enum ctl_exit send_request(struct admin *a, enum proto_op op,
@@ -132,8 +153,8 @@ static enum ctl_exit send_request(struct admin *a, enum proto_op op,
 	int r;
 
 	if (n < 0)
-		return say_error(EXIT_USAGE, "the request does not fit a packet of %u bytes",
-				 FRAME_MAX);
+		return fail(a, EXIT_USAGE, "the request does not fit a packet of %u bytes",
+			    FRAME_MAX);
 	r = frame_send(a->sock, a->packet, (size_t)n, NULL, 0);
 	/* Who was refused finds the connection closed, and the reason in it. */
 	return !r || r == -EPIPE || r == -ECONNRESET ? EXIT_OK : lost(a, -r);
@@ -178,16 +199,32 @@ static enum ctl_exit receive(struct admin *a, uint64_t deadline, size_t *ret_n,
 	}
 }
 
+static enum ctl_exit refused_status(unsigned int code)
+{
+	switch (code) {
+	case ERROR_DENIED:
+		return EXIT_DENIED;
+	case ERROR_NO_NAMESPACE:
+	case ERROR_NO_OBJECT:
+	case ERROR_AMBIGUOUS:
+		return EXIT_NO_OBJECT;
+	case ERROR_CONFIG:
+		return EXIT_BAD_CONFIG;
+	default:
+		return EXIT_FAILED;
+	}
+}
+
 static enum ctl_exit refused(const struct admin *a, const char *op, const Kvpool__Error *e)
 {
 	_cleanup_free_ char *text = cell_clean(e->text);
-	enum ctl_exit status = e->code == ERROR_DENIED	       ? EXIT_DENIED
-			       : e->code == ERROR_NO_NAMESPACE ? EXIT_NO_OBJECT
-							       : EXIT_FAILED;
+	enum ctl_exit status = refused_status(e->code);
 
-	return say_error(status, "kvpoold at %s refused %s%s%s: %s", admin_path(a), op,
-			 a->about ? " of " : "", a->about ? a->about : "",
-			 text && *text ? text : proto_error_name(e->code));
+	if (e->code < 32 && a->expected & 1u << e->code)
+		return status;
+	return fail(a, status, "kvpoold at %s refused %s%s%s: %s", admin_path(a), op,
+		    a->about ? " of " : "", a->about ? a->about : "",
+		    text && *text ? text : proto_error_name(e->code));
 }
 
 enum ctl_exit admin_call(struct admin *a, enum proto_op op, const ProtobufCMessage *request,
@@ -207,13 +244,16 @@ enum ctl_exit admin_call(struct admin *a, enum proto_op op, const ProtobufCMessa
 	if (rc)
 		return rc;
 	a->epoch = h.epoch;
+	a->code = ERROR_NONE;
 	message = codec_unpack(&a->arena,
 			       h.flags & FRAME_ERROR ? &kvpool__error__descriptor : info->reply,
 			       body, n);
 	if (!message)
 		return nonsense(a, "its body does not unpack");
-	if (h.flags & FRAME_ERROR)
+	if (h.flags & FRAME_ERROR) {
+		a->code = ((const Kvpool__Error *)message)->code;
 		return refused(a, info->name, message);
+	}
 	*ret_reply = message;
 	return EXIT_OK;
 }

@@ -12,8 +12,11 @@ struct admin {
 	struct endpoint endpoint;
 	uint64_t timeout_ns;
 	const char *about; /* what requests are about, for messages; NULL: nothing to name */
-	uint64_t id;	   /* of the last request */
-	uint64_t epoch;	   /* of the daemon, from its last reply */
+	int mute;          /* says nothing of what fails */
+	uint32_t expected; /* a bit for each enum proto_error that is no failure to tell of */
+	unsigned int code; /* enum proto_error of the last answer */
+	uint64_t id;       /* of the last request */
+	uint64_t epoch;    /* of the daemon, from its last reply */
 	uint8_t *memory;   /* of packet and arena */
 	uint8_t *packet;
 	struct codec_arena arena;
@@ -25,6 +28,9 @@ struct admin {
  */
 enum ctl_exit admin_open(const struct options *o, struct admin *ret);
 void admin_close(struct admin *a);
+
+/* Connects without a word. Returns -errno; *ret as above. */
+int admin_connect(const struct endpoint *e, uint64_t timeout_ns, struct admin *ret);
 
 /* The path that it talks to. */
 const char *admin_path(const struct admin *a);

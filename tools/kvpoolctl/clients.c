@@ -2,13 +2,10 @@
 #include <inttypes.h>
 #include <pwd.h>
 
-#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "proto/kvpool.pb-c.h"
-#include "tools/kvpoolctl/admin.h"
-#include "tools/kvpoolctl/listing.h"
+#include "tools/kvpoolctl/objects.h"
 #include "tools/kvpoolctl/report.h"
-#include "tools/kvpoolctl/say.h"
 #include "tools/kvpoolctl/unit.h"
 #include "tools/kvpoolctl/units.h"
 #include "tools/kvpoolctl/verb.h"
@@ -23,7 +20,12 @@ enum {
 	COL_LEASES,
 	COL_LEASED,
 	COL_WRITING,
+	COL_UNNAMED,
+	COL_EXTENTS,
+	COL_QUOTA,
+	COL_WAITS,
 	COL_CACHED,
+	COL_LOOKUPS,
 	COL_ASKED,
 	COL_HIT,
 	COL_SHARED,
@@ -34,22 +36,32 @@ enum {
 };
 
 static const struct table_column columns[COL_MAX] = {
-	[COL_SESSION] = { "SESSION", TABLE_RIGHT | TABLE_EXTRA },
-	[COL_NAME] = { "NAME", TABLE_ELASTIC },
-	[COL_PID] = { "PID", TABLE_RIGHT },
-	[COL_USER] = { "USER", TABLE_ELASTIC },
-	[COL_UNIT] = { "UNIT", TABLE_ELASTIC | TABLE_EXTRA },
-	[COL_NAMESPACE] = { "NAMESPACE", TABLE_ELASTIC },
-	[COL_LEASES] = { "LEASES", TABLE_RIGHT | TABLE_EXTRA },
-	[COL_LEASED] = { "LEASED", TABLE_RIGHT },
-	[COL_WRITING] = { "WRITING", TABLE_RIGHT | TABLE_EXTRA },
-	[COL_CACHED] = { "CACHED", TABLE_RIGHT },
-	[COL_ASKED] = { "ASKED", TABLE_RIGHT | TABLE_EXTRA },
-	[COL_HIT] = { "HIT%", TABLE_RIGHT },
-	[COL_SHARED] = { "SHARED", TABLE_RIGHT },
-	[COL_AGE] = { "AGE", TABLE_RIGHT },
-	[COL_LIBRARY] = { "LIBRARY", TABLE_EXTRA },
-	[COL_STATE] = { "STATE", 0 },
+	[COL_SESSION] = { "SESSION", TABLE_RIGHT | TABLE_EXTRA, "Number of its session" },
+	[COL_NAME] = { "NAME", TABLE_ELASTIC, "What it calls itself" },
+	[COL_PID] = { "PID", TABLE_RIGHT, "Process" },
+	[COL_USER] = { "USER", TABLE_ELASTIC, "User that it runs as" },
+	[COL_UNIT] = { "UNIT", TABLE_ELASTIC | TABLE_EXTRA, "systemd unit or container" },
+	[COL_NAMESPACE] = { "NAMESPACE", TABLE_ELASTIC,
+			    "Model of the namespace that it opened last" },
+	[COL_LEASES] = { "LEASES", TABLE_RIGHT | TABLE_EXTRA, "Prefixes that it holds now" },
+	[COL_LEASED] = { "LEASED", TABLE_RIGHT, "Bytes of these" },
+	[COL_WRITING] = { "WRITING", TABLE_RIGHT | TABLE_EXTRA,
+			  "Blocks that it has reserved and not committed" },
+	[COL_UNNAMED] = { "UNNAMED", TABLE_RIGHT | TABLE_EXTRA,
+			  "Bytes of its slots without a key" },
+	[COL_EXTENTS] = { "EXTENTS", TABLE_RIGHT | TABLE_EXTRA,
+			  "Bytes of the extents that hold what it writes" },
+	[COL_QUOTA] = { "QUOTA", TABLE_RIGHT | TABLE_EXTRA, "What it may hold reserved" },
+	[COL_WAITS] = { "WAITS", TABLE_RIGHT | TABLE_EXTRA, "Waits that it is in now" },
+	[COL_CACHED] = { "CACHED", TABLE_RIGHT, "Bytes that it wrote and that are still there" },
+	[COL_LOOKUPS] = { "LOOKUPS", TABLE_RIGHT | TABLE_EXTRA, "Its lookups" },
+	[COL_ASKED] = { "ASKED", TABLE_RIGHT | TABLE_EXTRA, "Tokens that it asked for" },
+	[COL_HIT] = { "HIT%", TABLE_RIGHT, "Part of these that was cached" },
+	[COL_SHARED] = { "SHARED", TABLE_RIGHT,
+			 "Part of its hits that another program had computed" },
+	[COL_AGE] = { "AGE", TABLE_RIGHT, "How long it has been attached" },
+	[COL_LIBRARY] = { "LIBRARY", TABLE_EXTRA, "Version of its library" },
+	[COL_STATE] = { "STATE", 0, "active, idle or draining" },
 };
 
 static_assert(COL_MAX <= TABLE_COLUMNS_MAX, "");
@@ -64,12 +76,24 @@ static void add_user(struct listing *l, uint32_t uid)
 		listing_cell(l, COL_USER, "%" PRIu32, uid);
 }
 
-static void add_row(struct listing *l, const Kvpool__ClientItem *c)
+static void add_held(struct listing *l, const Kvpool__ClientItem *c, int exact)
 {
-	int exact = l->ctl->opt.bytes;
+	listing_cell(l, COL_LEASES, "%s", units_count(c->leases).text);
+	listing_cell(l, COL_LEASED, "%s", units_bytes(c->leased_bytes, exact).text);
+	listing_cell(l, COL_WRITING, "%s", units_count(c->writing_blocks).text);
+	listing_cell(l, COL_UNNAMED, "%s", units_bytes(c->unnamed_bytes, exact).text);
+	listing_cell(l, COL_EXTENTS, "%s", units_bytes(c->extent_bytes, exact).text);
+	if (c->quota_bytes)
+		listing_cell(l, COL_QUOTA, "%s", units_bytes(c->quota_bytes, exact).text);
+	listing_cell(l, COL_WAITS, "%s", units_count(c->waits).text);
+	listing_cell(l, COL_CACHED, "%s", units_bytes(c->cached_bytes, exact).text);
+}
+
+static void add_row(struct listing *l, const void *item)
+{
+	const Kvpool__ClientItem *c = item;
 	char unit[UNIT_BYTES];
 
-	listing_row(l);
 	listing_cell(l, COL_SESSION, "%" PRIu64, c->session);
 	listing_cell(l, COL_NAME, "%s", c->name);
 	listing_cell(l, COL_PID, "%" PRIu32, c->pid);
@@ -77,10 +101,8 @@ static void add_row(struct listing *l, const Kvpool__ClientItem *c)
 	if (!unit_of_pid(c->pid, unit))
 		listing_cell(l, COL_UNIT, "%s", unit);
 	listing_cell(l, COL_NAMESPACE, "%s", c->namespace_);
-	listing_cell(l, COL_LEASES, "%s", units_count(c->leases).text);
-	listing_cell(l, COL_LEASED, "%s", units_bytes(c->leased_bytes, exact).text);
-	listing_cell(l, COL_WRITING, "%s", units_count(c->writing_blocks).text);
-	listing_cell(l, COL_CACHED, "%s", units_bytes(c->cached_bytes, exact).text);
+	add_held(l, c, l->ctl->opt.bytes);
+	listing_cell(l, COL_LOOKUPS, "%s", units_count(c->lookups).text);
 	listing_cell(l, COL_ASKED, "%s", units_count(c->asked_tokens).text);
 	listing_cell(l, COL_HIT, "%s", units_percent(c->hit_tokens, c->asked_tokens).text);
 	listing_cell(l, COL_SHARED, "%s", units_percent(c->shared_tokens, c->hit_tokens).text);
@@ -89,8 +111,9 @@ static void add_row(struct listing *l, const Kvpool__ClientItem *c)
 	listing_cell(l, COL_STATE, "%s", c->state);
 }
 
-static json_t *item_json(const Kvpool__ClientItem *c)
+static json_t *item_json(const void *item)
 {
+	const Kvpool__ClientItem *c = item;
 	char unit[UNIT_BYTES] = "";
 	json_t *o = json_object();
 
@@ -106,8 +129,15 @@ static json_t *item_json(const Kvpool__ClientItem *c)
 	report_u64(o, "leases", c->leases);
 	report_u64(o, "leased_bytes", c->leased_bytes);
 	report_u64(o, "writing_blocks", c->writing_blocks);
+	report_u64(o, "unnamed_blocks", c->unnamed_blocks);
+	report_u64(o, "unnamed_bytes", c->unnamed_bytes);
+	report_u64(o, "extents", c->extents);
+	report_u64(o, "extent_bytes", c->extent_bytes);
+	report_known(o, "quota_bytes", c->quota_bytes);
+	report_u64(o, "waits", c->waits);
 	report_u64(o, "cached_blocks", c->cached_blocks);
 	report_u64(o, "cached_bytes", c->cached_bytes);
+	report_u64(o, "lookups", c->lookups);
 	report_u64(o, "lookup_tokens", c->asked_tokens);
 	report_u64(o, "hit_tokens", c->hit_tokens);
 	report_u64(o, "cross_client_hit_tokens", c->shared_tokens);
@@ -116,47 +146,11 @@ static json_t *item_json(const Kvpool__ClientItem *c)
 	return o;
 }
 
-static void add_page(struct listing *l, const Kvpool__ClientsReply *reply)
-{
-	for (size_t i = 0; i < reply->n_items; i++)
-		if (l->items)
-			listing_item(l, item_json(reply->items[i]));
-		else
-			add_row(l, reply->items[i]);
-}
-
-static enum ctl_exit add_pages(struct admin *a, struct listing *l)
-{
-	Kvpool__Clients request = KVPOOL__CLIENTS__INIT;
-	const Kvpool__ClientsReply *reply;
-	const void *message;
-	enum ctl_exit rc;
-
-	for (;;) {
-		rc = admin_call(a, OP_CLIENTS, &request.base, &message);
-		if (rc)
-			return rc;
-		reply = message;
-		add_page(l, reply);
-		if (!reply->next)
-			return EXIT_OK;
-		if (reply->next <= request.after)
-			return say_error(EXIT_FAILED,
-					 "kvpoold at %s sends its list of clients in circles",
-					 admin_path(a));
-		request.after = reply->next;
-	}
-}
+const struct listing_kind clients_listing = { "client", "clients", "kvpool.clients/1",
+					      columns,  COL_MAX,   OP_CLIENTS,
+					      add_row,  item_json };
 
 enum ctl_exit verb_clients(const struct ctl *ctl)
 {
-	_cleanup_(admin_close) struct admin a = { 0 };
-	_cleanup_(listing_free) struct listing l;
-	enum ctl_exit rc = listing_begin(&l, ctl, "client", columns, COL_MAX);
-
-	if (!rc)
-		rc = admin_open(&ctl->opt, &a);
-	if (!rc)
-		rc = add_pages(&a, &l);
-	return rc ? rc : listing_print(&l, "kvpool.clients/1");
+	return listing_run(ctl, &clients_listing, NULL);
 }

@@ -17,4 +17,12 @@ enum ctl_exit {
 	EXIT_BAD_CONFIG = 78,
 };
 
+struct exit_meaning {
+	enum ctl_exit status;
+	const char *text;
+};
+
+/* The status number i of the list, NULL behind its end. */
+const struct exit_meaning *exit_meaning(unsigned int i);
+
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "proto/kvpool.pb-c.h"
 #include "tools/kvpoolctl/admin.h"
+#include "tools/kvpoolctl/confirm.h"
 #include "tools/kvpoolctl/report.h"
-#include "tools/kvpoolctl/say.h"
 #include "tools/kvpoolctl/units.h"
 #include "tools/kvpoolctl/verb.h"
 
@@ -28,27 +27,18 @@ static enum ctl_exit call(struct admin *a, const struct options *o, int dry_run,
 	return rc;
 }
 
-static int asks(const struct ctl *ctl)
-{
-	return !ctl->opt.yes && !ctl->opt.dry_run && !report_wanted(ctl) && isatty(STDIN_FILENO) &&
-	       isatty(STDERR_FILENO);
-}
-
 /* Counts first, so that the question names what is at stake. */
 static enum ctl_exit ask(struct admin *a, const struct ctl *ctl)
 {
 	const Kvpool__FlushReply *r;
 	enum ctl_exit rc = call(a, &ctl->opt, 1, &r);
-	char answer[16];
 
 	if (rc)
 		return rc;
-	fprintf(stderr, "Drop %s blocks (%s) of %" PRIu32 " namespace%s? [y/N] ",
-		units_count(r->freed_blocks + r->kept_blocks).text,
-		units_bytes(r->freed_bytes, 0).text, r->namespaces, r->namespaces == 1 ? "" : "s");
-	if (fgets(answer, sizeof(answer), stdin) && (*answer == 'y' || *answer == 'Y'))
-		return EXIT_OK;
-	return say_error(EXIT_FAILED, "nothing was dropped: the answer was not yes");
+	return confirm_ask("Drop %s blocks (%s) of %" PRIu32 " namespace%s",
+			   units_count(r->freed_blocks + r->kept_blocks).text,
+			   units_bytes(r->freed_bytes, 0).text, r->namespaces,
+			   r->namespaces == 1 ? "" : "s");
 }
 
 static void print(const struct options *o, const Kvpool__FlushReply *r)
@@ -60,6 +50,9 @@ static void print(const struct options *o, const Kvpool__FlushReply *r)
 	if (r->voided_blocks)
 		printf(", %s %s reserved ones", o->dry_run ? "void" : "voided",
 		       units_count(r->voided_blocks).text);
+	if (r->dropped_pins)
+		printf(", %s %" PRIu32 " pin%s", o->dry_run ? "unpin" : "and", r->dropped_pins,
+		       r->dropped_pins == 1 ? "" : "s");
 	putchar('\n');
 	if (r->kept_blocks)
 		printf("%s blocks are being read: %s freed when their last reader lets go\n",
@@ -78,6 +71,7 @@ static json_t *flush_json(const struct options *o, const Kvpool__FlushReply *r)
 	report_u64(j, "freed_bytes", r->freed_bytes);
 	report_u64(j, "kept_blocks", r->kept_blocks);
 	report_u64(j, "voided_blocks", r->voided_blocks);
+	report_u64(j, "dropped_pins", r->dropped_pins);
 	return j;
 }
 
@@ -98,7 +92,7 @@ enum ctl_exit verb_flush(const struct ctl *ctl)
 	enum ctl_exit rc = admin_open(&ctl->opt, &a);
 	const Kvpool__FlushReply *r;
 
-	if (!rc && asks(ctl))
+	if (!rc && confirm_wanted(ctl))
 		rc = ask(&a, ctl);
 	if (!rc)
 		rc = call(&a, &ctl->opt, ctl->opt.dry_run, &r);

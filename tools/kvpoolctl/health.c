@@ -38,6 +38,16 @@ static uint64_t draining(const Kvpool__StatusReply *s)
 	return s->draining;
 }
 
+static uint64_t shrinking(const Kvpool__StatusReply *s)
+{
+	return !!s->pool_excess_bytes;
+}
+
+static uint64_t quota(const Kvpool__StatusReply *s)
+{
+	return s->quota_blocks;
+}
+
 static const struct health_finding findings[] = {
 	{ "starting", HEALTH_WARN, "daemon", "is not ready yet", "wait, then see its log",
 	  starting },
@@ -45,6 +55,10 @@ static const struct health_finding findings[] = {
 	  "a client wrote where it must not, or memory fails", wrong_bytes },
 	{ "full", HEALTH_NOTE, "blocks", "found no room",
 	  "make the pool larger, or see who holds leases", no_room },
+	{ "quota", HEALTH_NOTE, "blocks", "were refused because of a quota",
+	  "see kvpoolctl clients -o name,writing,unnamed,quota", quota },
+	{ "shrinking", HEALTH_NOTE, "pool", "is larger than it should be",
+	  "what is read or written in it goes when that ends", shrinking },
 	{ "slow_clients", HEALTH_NOTE, "clients", "were dropped because they read no replies",
 	  "see the log for their names", slow_clients },
 	{ "protocol_errors", HEALTH_NOTE, "requests", "were malformed",

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "tools/kvpoolctl/cell.h"
+#include "tools/kvpoolctl/pages.h"
 #include "tools/kvpoolctl/report.h"
 #include "tools/kvpoolctl/say.h"
 #include "tools/kvpoolctl/units.h"
@@ -37,21 +38,23 @@ static enum ctl_exit bad_columns(const struct table *t, int error, const char *b
 		(int)strcspn(bad, ","), bad, titles);
 }
 
-enum ctl_exit listing_begin(struct listing *l, const struct ctl *ctl, const char *noun,
-			    const struct table_column *columns, unsigned int n)
+enum ctl_exit listing_begin(struct listing *l, const struct ctl *ctl,
+			    const struct listing_kind *kind)
 {
 	const char *bad;
 	int r;
 
-	*l = (struct listing){ .ctl = ctl, .noun = noun };
-	table_init(&l->table, columns, n);
+	*l = (struct listing){ .ctl = ctl, .kind = kind };
+	table_init(&l->table, kind->columns, kind->n_columns);
 	if (ctl->opt.columns) {
 		r = table_select(&l->table, ctl->opt.columns, &bad);
 		if (r)
 			return bad_columns(&l->table, r, bad);
 	}
-	if (report_wanted(ctl))
+	if (report_wanted(ctl)) {
 		l->items = json_array();
+		l->more = json_object();
+	}
 	return EXIT_OK;
 }
 
@@ -59,13 +62,20 @@ void listing_free(struct listing *l)
 {
 	table_free(&l->table);
 	json_decref(l->items);
-	l->items = NULL;
+	json_decref(l->more);
+	l->items = l->more = NULL;
 }
 
-void listing_row(struct listing *l)
+void listing_add(void *data, const void *item)
 {
-	if (!l->no_memory && table_row(&l->table))
+	struct listing *l = data;
+
+	if (l->items)
+		json_array_append_new(l->items, l->kind->json(item));
+	else if (!l->no_memory && table_row(&l->table))
 		l->no_memory = 1;
+	else if (!l->no_memory)
+		l->kind->row(l, item);
 }
 
 void listing_cell(struct listing *l, unsigned int column, const char *format, ...)
@@ -84,36 +94,46 @@ void listing_cell(struct listing *l, unsigned int column, const char *format, ..
 		l->no_memory = 1;
 }
 
-void listing_item(struct listing *l, json_t *item)
+static enum ctl_exit print_json(struct listing *l)
 {
-	json_array_append_new(l->items, item);
-}
+	json_t *o = report_new(l->kind->schema);
 
-static enum ctl_exit print_json(struct listing *l, const char *schema)
-{
-	json_t *o = report_new(schema);
-	char name[32];
-
-	snprintf(name, sizeof(name), "%ss", l->noun);
-	report_add(o, name, json_incref(l->items));
+	report_add(o, l->kind->nouns, json_incref(l->items));
+	json_object_update(o, l->more);
 	return report_print(l->ctl, o);
 }
 
-enum ctl_exit listing_print(struct listing *l, const char *schema)
+enum ctl_exit listing_print(struct listing *l)
 {
 	const struct style *style = &l->ctl->style;
-	int legend = !l->ctl->opt.no_legend;
+	const struct options *o = &l->ctl->opt;
+	size_t n = l->table.n_rows;
 
 	if (l->no_memory)
 		return say_error(EXIT_FAILED, "out of memory");
 	if (l->items)
-		return print_json(l, schema);
-	if (l->ctl->opt.quiet)
+		return print_json(l);
+	if (o->quiet)
 		return EXIT_OK;
-	if (l->table.n_rows)
-		table_print(&l->table, stdout, legend, style->width, style_ellipsis(style));
-	if (legend)
-		printf("%s %s%s.\n", units_count(l->table.n_rows).text, l->noun,
-		       l->table.n_rows == 1 ? "" : "s");
+	if (n)
+		table_print(&l->table, stdout, !o->no_legend, o->full ? 0 : style->width,
+			    style_ellipsis(style));
+	if (!o->no_legend)
+		printf("%s %s%s.\n", units_count(n).text, n == 1 ? l->kind->noun : l->kind->nouns,
+		       l->note);
 	return EXIT_OK;
+}
+
+enum ctl_exit listing_run(const struct ctl *ctl, const struct listing_kind *kind,
+			  ProtobufCMessage *request)
+{
+	_cleanup_(admin_close) struct admin a = { 0 };
+	_cleanup_(listing_free) struct listing l;
+	enum ctl_exit rc = listing_begin(&l, ctl, kind);
+
+	if (!rc)
+		rc = admin_open(&ctl->opt, &a);
+	if (!rc)
+		rc = pages_each(&a, kind->op, request, listing_add, &l);
+	return rc ? rc : listing_print(&l);
 }

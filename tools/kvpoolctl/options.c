@@ -1,100 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/kvpoolctl/options.h"
 
-#include <assert.h>
 #include <getopt.h>
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/suggest.h"
+#include "tools/kvpoolctl/flag.h"
 #include "tools/kvpoolctl/say.h"
-#include "tools/kvpoolctl/word.h"
+#include "tools/kvpoolctl/units.h"
 
-#define TIMEOUT_NS	    (5 * NSEC_PER_SEC)
-#define TIMEOUT_SECONDS_MAX 86400
-
-/* Options without a letter of their own. */
-enum {
-	OPT_SYSTEM = 256,
-	OPT_USER,
-	OPT_SOCKET,
-	OPT_JSON,
-	OPT_BYTES,
-	OPT_NO_LEGEND,
-	OPT_TIMEOUT,
-	OPT_NAMESPACE,
-	OPT_DRY_RUN,
-	OPT_YES,
-	OPT_VERSION,
-};
-
-struct row {
-	int letter; /* of the short form when below 256 */
-	const char *name;
-	const char *arg;   /* NULL: takes none; "[...": may be left out */
-	const char *verbs; /* the only ones that it means something to; NULL: all */
-	const char *help;
-};
-
-static const struct row rows[] = {
-	{ OPT_SYSTEM, "system", NULL, NULL, "The instance of the system" },
-	{ OPT_USER, "user", NULL, NULL, "The instance of this user" },
-	{ OPT_SOCKET, "socket", "PATH", NULL, "The instance with this socket" },
-	{ OPT_JSON, "json", "[short|pretty|off]", NULL, "Print JSON: raw numbers, bytes, seconds" },
-	{ 'j', "", NULL, NULL, "Print JSON: pretty on a terminal, short elsewhere" },
-	{ 'o', "output", "NAMES", "namespaces clients", "Columns to print, or \"all\"" },
-	{ OPT_BYTES, "bytes", NULL, "status namespaces clients flush", "Sizes in exact bytes" },
-	{ OPT_NO_LEGEND, "no-legend", NULL, "namespaces clients", "No header, no count of lines" },
-	{ 'q', "quiet", NULL, NULL, "Print nothing but errors" },
-	{ OPT_TIMEOUT, "timeout", "TIME", NULL, "Wait this long for an answer (default 5s)" },
-	{ OPT_NAMESPACE, "namespace", "NS", "flush",
-	  "Only this one: its number, model or fingerprint" },
-	{ OPT_DRY_RUN, "dry-run", NULL, "flush", "Change nothing, say what would be" },
-	{ OPT_YES, "yes", NULL, "flush", "Do not ask" },
-	{ 'h', "help", NULL, NULL, "Print this text" },
-	{ OPT_VERSION, "version", NULL, NULL, "Print the version of this program" },
-};
-
-static_assert(ARRAY_SIZE(rows) <= 32, "a bit each in options.given");
+#define TIMEOUT_NS (5 * NSEC_PER_SEC)
+#define LONG_BASE  256 /* what getopt returns for row i without a letter is i more */
 
 /* The forms of the table that getopt wants. */
 struct getopt_tables {
-	struct option longs[ARRAY_SIZE(rows) + 1];
-	char shorts[2 * ARRAY_SIZE(rows) + 2];
+	struct option longs[FLAG_ROWS_MAX + 1];
+	char shorts[2 * FLAG_ROWS_MAX + 2];
 };
 
-static int argument_kind(const struct row *r)
+static int argument_kind(const struct flag *f)
 {
-	return !r->arg ? no_argument : *r->arg == '[' ? optional_argument : required_argument;
+	return !f->arg ? no_argument : *f->arg == '[' ? optional_argument : required_argument;
 }
 
 static void make_tables(struct getopt_tables *t)
 {
+	const struct flag *f;
 	char *s = t->shorts;
 	unsigned int n = 0;
 
 	memset(t, 0, sizeof(*t));
 	*s++ = ':'; /* tell a missing argument from an unknown option, and print neither */
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (*rows[i].name)
-			t->longs[n++] = (struct option){ rows[i].name, argument_kind(&rows[i]),
-							 NULL, rows[i].letter };
-		if (rows[i].letter < 256) {
-			*s++ = (char)rows[i].letter;
-			if (rows[i].arg)
+	for (unsigned int i = 0; (f = flag_row(i)); i++) {
+		if (flag_first(f) != i)
+			continue;
+		if (*f->name)
+			t->longs[n++] =
+				(struct option){ f->name, argument_kind(f), NULL,
+						 f->letter ? f->letter : LONG_BASE + (int)i };
+		if (f->letter) {
+			*s++ = (char)f->letter;
+			if (f->arg)
 				*s++ = ':';
 		}
 	}
 }
 
-static size_t find_row(int letter)
+/* The number of the row that getopt's answer stands for. */
+static unsigned int find_row(int letter)
 {
-	size_t i = 0;
+	unsigned int i = 0;
 
-	while (i < ARRAY_SIZE(rows) && rows[i].letter != letter)
+	if (letter >= LONG_BASE)
+		return (unsigned int)letter - LONG_BASE;
+	while (flag_row(i)->letter != letter)
 		i++;
 	return i;
 }
@@ -103,23 +66,24 @@ static size_t find_row(int letter)
 static enum ctl_exit unknown_option(const char *given)
 {
 	struct suggest s = SUGGEST_INIT(given + 2);
+	const struct flag *f;
 
-	if (optopt >= OPT_SYSTEM)
+	if (optopt >= LONG_BASE || (optopt && !strncmp(given, "--", 2)))
 		return say_error(EXIT_USAGE, "\"%s\" gives a value to an option that takes none",
 				 given);
 	if (optopt)
 		return say_error(EXIT_USAGE, "unknown option \"-%c\" (see kvpoolctl --help)",
 				 optopt);
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (*rows[i].name)
-			suggest_offer(&s, rows[i].name);
+	for (unsigned int i = 0; (f = flag_row(i)); i++)
+		if (*f->name)
+			suggest_offer(&s, f->name);
 	if (s.best)
 		return say_error(EXIT_USAGE, "unknown option \"%s\": did you mean \"--%s\"?", given,
 				 s.best);
 	return say_error(EXIT_USAGE, "unknown option \"%s\" (see kvpoolctl --help)", given);
 }
 
-static enum ctl_exit set_json(struct options *o, const char *mode)
+static enum ctl_exit set_json(int *ret, const char *mode)
 {
 	static const char *const names[] = {
 		[OPTIONS_JSON_OFF] = "off",
@@ -127,97 +91,83 @@ static enum ctl_exit set_json(struct options *o, const char *mode)
 		[OPTIONS_JSON_PRETTY] = "pretty",
 	};
 
-	o->json = OPTIONS_JSON_AUTO;
+	*ret = OPTIONS_JSON_AUTO;
 	if (!mode)
 		return EXIT_OK;
 	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(mode, names[i])) {
-			o->json = i;
+			*ret = (int)i;
 			return EXIT_OK;
 		}
 	return say_error(EXIT_USAGE,
 			 "--json=%s is no form of JSON output: use short, pretty or off", mode);
 }
 
+static enum ctl_exit set_text(const char **ret, const struct flag *f, const char *text)
+{
+	/* To the daemon no name means all: a variable that is not set must not. */
+	if (!*text)
+		return say_error(EXIT_USAGE,
+				 "--%s: empty value: give a %s, or leave the option out", f->name,
+				 f->arg);
+	*ret = text;
+	return EXIT_OK;
+}
+
+static enum ctl_exit set_count(uint64_t *ret, const struct flag *f, const char *text)
+{
+	const char *why;
+
+	if (parse_count(text, f->min, f->max, ret, &why))
+		return say_error(EXIT_USAGE, "--%s %s is no number from %" PRIu64 " to %" PRIu64,
+				 f->name, text, f->min, f->max);
+	return EXIT_OK;
+}
+
 /* Seconds when there is no unit. */
-static enum ctl_exit set_timeout(struct options *o, const char *text)
+static enum ctl_exit set_time(uint64_t *ret, const struct flag *f, const char *text)
 {
 	const char *why;
 	uint64_t n;
 
-	if (!parse_count(text, 1, TIMEOUT_SECONDS_MAX, &n, &why)) {
-		o->timeout_ns = n * NSEC_PER_SEC;
-		return EXIT_OK;
-	}
-	if (parse_duration(text, &n, &why) || n < NSEC_PER_MSEC ||
-	    n > TIMEOUT_SECONDS_MAX * NSEC_PER_SEC)
-		return say_error(
-			EXIT_USAGE,
-			"--timeout %s is no time from 1ms to a day: write it as 5, 200ms or 1m30s",
-			text);
-	o->timeout_ns = n;
+	if (!parse_count(text, 0, f->max / NSEC_PER_SEC, &n, &why))
+		n *= NSEC_PER_SEC;
+	else if (parse_duration(text, &n, &why))
+		n = 0;
+	if (n < MAX(f->min, 1u) || n > f->max)
+		return say_error(EXIT_USAGE,
+				 "--%s %s is no time from %s to %s: write it as 5, 200ms or 1m30s",
+				 f->name, text, f->min < NSEC_PER_SEC ? "1ms" : "1s",
+				 units_duration(f->max).text);
+	*ret = n;
 	return EXIT_OK;
 }
 
-static enum ctl_exit set_option(struct options *o, int letter)
+static enum ctl_exit set_option(struct options *o, const struct flag *f)
 {
-	switch (letter) {
-	case OPT_SYSTEM:
-		o->instance = INSTANCE_SYSTEM;
-		break;
-	case OPT_USER:
-		o->instance = INSTANCE_USER;
-		break;
-	case OPT_SOCKET:
-		o->socket = optarg;
-		break;
-	case OPT_JSON:
-		return set_json(o, optarg);
-	case 'j':
-		o->json = OPTIONS_JSON_AUTO;
-		break;
-	case 'o':
-		o->columns = optarg;
-		break;
-	case OPT_BYTES:
-		o->bytes = 1;
-		break;
-	case OPT_NO_LEGEND:
-		o->no_legend = 1;
-		break;
-	case 'q':
-		o->quiet = 1;
-		break;
-	case OPT_TIMEOUT:
-		return set_timeout(o, optarg);
-	case OPT_NAMESPACE:
-		/* To the daemon no name means all: a variable that is not set must not. */
-		if (!*optarg)
-			return say_error(EXIT_USAGE,
-					 "--namespace: empty name: give a number, model or "
-					 "fingerprint, or leave the option out to mean all");
-		o->namespace = optarg;
-		break;
-	case OPT_DRY_RUN:
-		o->dry_run = 1;
-		break;
-	case OPT_YES:
-		o->yes = 1;
-		break;
-	case 'h':
-		o->help = 1;
-		break;
-	case OPT_VERSION:
-		o->version = 1;
+	void *at = (char *)o + f->at;
+
+	switch (f->kind) {
+	case FLAG_SET:
+		*(int *)at = (int)f->max;
+		return EXIT_OK;
+	case FLAG_TEXT:
+		return set_text(at, f, optarg);
+	case FLAG_COUNT:
+		return set_count(at, f, optarg);
+	case FLAG_TIME:
+		return set_time(at, f, optarg);
+	case FLAG_JSON:
 		break;
 	}
-	return EXIT_OK;
+	return set_json(at, optarg);
 }
 
 enum ctl_exit options_parse(int argc, char **argv, struct options *ret)
 {
 	struct options o = { .timeout_ns = TIMEOUT_NS };
 	struct getopt_tables t;
+	unsigned int row;
 	int letter;
 
 	make_tables(&t);
@@ -228,9 +178,10 @@ enum ctl_exit options_parse(int argc, char **argv, struct options *ret)
 		if (letter == ':')
 			return say_error(EXIT_USAGE, "\"%s\" needs a value (see kvpoolctl --help)",
 					 argv[optind - 1]);
-		if (set_option(&o, letter))
+		row = find_row(letter);
+		if (set_option(&o, flag_row(row)))
 			return EXIT_USAGE;
-		o.given |= 1u << find_row(letter);
+		o.given |= 1ull << row;
 	}
 	o.args = argv + optind;
 	o.n_args = argc - optind;
@@ -238,27 +189,25 @@ enum ctl_exit options_parse(int argc, char **argv, struct options *ret)
 	return EXIT_OK;
 }
 
-enum ctl_exit options_check(const struct options *o, const char *verb)
+/* True when one of the rows of this option means something to the verb. */
+static int means_something(unsigned int row, const char *verb)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (o->given & 1u << i && rows[i].verbs && !word_listed(rows[i].verbs, verb))
-			return say_error(EXIT_USAGE,
-					 "--%s means nothing to \"%s\": it goes with %s",
-					 rows[i].name, verb, rows[i].verbs);
-	return EXIT_OK;
+	const struct flag *f;
+
+	for (unsigned int i = row; (f = flag_row(i)); i++)
+		if (flag_first(f) == row && flag_applies(f, verb))
+			return 1;
+	return 0;
 }
 
-void options_help(FILE *out)
+enum ctl_exit options_check(const struct options *o, const char *verb)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct row *r = &rows[i];
-		int optional = r->arg && *r->arg == '[';
-		char form[64];
+	const struct flag *f;
 
-		snprintf(form, sizeof(form), "%s%s%s%s%s", *r->name ? "--" : "", r->name,
-			 optional ? "[=" : "", r->arg && !optional ? " " : "",
-			 r->arg ? r->arg + optional : "");
-		fprintf(out, "  %c%c %-26s %s\n", r->letter < 256 ? '-' : ' ',
-			r->letter < 256 ? r->letter : ' ', form, r->help);
-	}
+	for (unsigned int i = 0; (f = flag_row(i)); i++)
+		if (o->given & 1ull << i && !means_something(i, verb))
+			return say_error(EXIT_USAGE,
+					 "--%s means nothing to \"%s\": it goes with %s", f->name,
+					 verb, f->verbs);
+	return EXIT_OK;
 }

@@ -48,6 +48,22 @@ void report_seconds(json_t *o, const char *name, uint64_t ns)
 	report_add(o, name, json_real((double)ns / NSEC_PER_SEC));
 }
 
+void report_known(json_t *o, const char *name, uint64_t n)
+{
+	if (n)
+		report_u64(o, name, n);
+	else
+		report_add(o, name, json_null());
+}
+
+void report_known_seconds(json_t *o, const char *name, uint64_t ns)
+{
+	if (ns)
+		report_seconds(o, name, ns);
+	else
+		report_add(o, name, json_null());
+}
+
 enum ctl_exit report_print(const struct ctl *ctl, json_t *o)
 {
 	int pretty = ctl->opt.json == OPTIONS_JSON_PRETTY ||

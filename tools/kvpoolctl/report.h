@@ -19,6 +19,9 @@ void report_u64(json_t *o, const char *name, uint64_t n);
 void report_bool(json_t *o, const char *name, int b);
 void report_text(json_t *o, const char *name, const char *text); /* foreign text; "" is null */
 void report_seconds(json_t *o, const char *name, uint64_t ns);
+/* The same, with 0 for what is not known: null. */
+void report_known(json_t *o, const char *name, uint64_t n);
+void report_known_seconds(json_t *o, const char *name, uint64_t ns);
 void report_add(json_t *o, const char *name, json_t *value); /* takes value */
 
 /* Prints it as the options ask, and frees it. NULL: out of memory, said and returned. */

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/compiler.h"
+#include "proto/reason.h"
 #include "tools/kvpoolctl/admin.h"
 #include "tools/kvpoolctl/cell.h"
 #include "tools/kvpoolctl/flow.h"
@@ -45,6 +47,12 @@ static void byte_states(const Kvpool__StatusReply *s, struct byte_state *ret)
 
 	for (unsigned int i = 0; i < BYTE_STATES; i++)
 		ret[i] = states[i];
+}
+
+/* How long the counters have counted; an older daemon does not say, and counts since its start. */
+static uint64_t counted_ns(const Kvpool__StatusReply *s)
+{
+	return s->counters_ns ? s->counters_ns : s->uptime_ns;
 }
 
 static uint64_t used_bytes(const Kvpool__StatusReply *s)
@@ -89,6 +97,26 @@ static void print_pool(const struct screen *sc, const Kvpool__StatusReply *s)
 	flow_end(&f);
 }
 
+static void print_memory(const struct screen *sc, const Kvpool__StatusReply *s)
+{
+	struct flow f;
+
+	if (!*s->huge_pages && !*s->numa && !s->pool_max_bytes)
+		return;
+	flow_begin(&f, sc->out, STYLE_COLUMNS, "Memory");
+	if (*s->huge_pages)
+		flow_clean(&f, "pages ", s->huge_pages);
+	if (*s->numa)
+		flow_clean(&f, "numa ", s->numa);
+	flow_add(&f, "resident %s", units_bytes(s->pool_resident_bytes, sc->exact).text);
+	if (s->pool_max_bytes)
+		flow_add(&f, "may grow to %s", units_bytes(s->pool_max_bytes, sc->exact).text);
+	if (s->pool_excess_bytes)
+		flow_add(&f, "shrinking, %s to go",
+			 units_bytes(s->pool_excess_bytes, sc->exact).text);
+	flow_end(&f);
+}
+
 static void print_blocks(const struct screen *sc, const Kvpool__StatusReply *s)
 {
 	struct flow f;
@@ -107,15 +135,48 @@ static void print_blocks(const struct screen *sc, const Kvpool__StatusReply *s)
 
 static void print_hits(const struct screen *sc, const Kvpool__StatusReply *s)
 {
+	/* A reset was when the counters are clearly younger than the daemon. */
+	int reset = counted_ns(s) + NSEC_PER_SEC < s->uptime_ns;
 	struct flow f;
 
 	flow_begin(&f, sc->out, STYLE_COLUMNS, "Hits");
-	flow_add(&f, "since start %s of %s tokens",
+	flow_add(&f, "%s%s %s of %s tokens", reset ? "last " : "since start",
+		 reset ? units_duration(counted_ns(s)).text : "",
 		 units_percent(s->hit_tokens, s->asked_tokens).text,
 		 units_round(s->asked_tokens).text);
 	flow_add(&f, "in %s lookups", units_round(s->lookups).text);
 	flow_add(&f, "from another program: %s",
 		 units_percent(s->shared_tokens, s->hit_tokens).text);
+	flow_end(&f);
+}
+
+/* The reasons of what was missed, the most frequent first. */
+static void print_misses(const struct screen *sc, const Kvpool__StatusReply *s)
+{
+	uint64_t last = UINT64_MAX;
+	size_t last_i = 0;
+	struct flow f;
+
+	if (!s->miss_tokens || !s->n_miss_reasons)
+		return;
+	flow_begin(&f, sc->out, STYLE_COLUMNS, "Misses");
+	for (;;) {
+		size_t best = SIZE_MAX;
+
+		for (size_t i = 0; i < s->n_miss_reasons; i++) {
+			uint64_t n = s->miss_reasons[i];
+
+			if (n && (n < last || (n == last && i > last_i)) &&
+			    (best == SIZE_MAX || n > s->miss_reasons[best]))
+				best = i;
+		}
+		if (best == SIZE_MAX)
+			break;
+		last = s->miss_reasons[best];
+		last_i = best;
+		flow_add(&f, "%s %s", miss_reason_name((unsigned int)best),
+			 units_percent(last, s->miss_tokens).text);
+	}
 	flow_end(&f);
 }
 
@@ -125,7 +186,12 @@ static void print_clients(const struct screen *sc, const Kvpool__StatusReply *s)
 
 	flow_begin(&f, sc->out, STYLE_COLUMNS, "Clients");
 	flow_add(&f, "%" PRIu32 " attached      ", s->clients);
-	flow_add(&f, "Namespaces %" PRIu32, s->namespaces);
+	flow_add(&f, "Namespaces %" PRIu32 "      ", s->namespaces);
+	flow_add(&f, "Pins %" PRIu32, s->pins);
+	if (s->pin_budget_bytes)
+		flow_add(&f, "(%s of %s budget)",
+			 units_bytes_of(s->pinned_bytes, s->pin_budget_bytes, sc->exact).text,
+			 units_bytes(s->pin_budget_bytes, sc->exact).text);
 	flow_end(&f);
 }
 
@@ -155,8 +221,10 @@ void status_print(const Kvpool__StatusReply *s, const struct style *style, int e
 
 	print_title(&sc, s);
 	print_pool(&sc, s);
+	print_memory(&sc, s);
 	print_blocks(&sc, s);
 	print_hits(&sc, s);
+	print_misses(&sc, s);
 	print_clients(&sc, s);
 	print_health(&sc, s);
 }
@@ -174,6 +242,11 @@ static json_t *tier_json(const Kvpool__StatusReply *s)
 	report_u64(tier, "used_bytes", used_bytes(s));
 	report_u64(tier, "resident_bytes", s->pool_resident_bytes);
 	report_text(tier, "page_size", s->page_size);
+	report_text(tier, "huge_pages", s->huge_pages);
+	report_text(tier, "numa", s->numa);
+	report_known(tier, "max_bytes", s->pool_max_bytes);
+	report_u64(tier, "excess_bytes", s->pool_excess_bytes);
+	report_u64(tier, "unnamed_bytes", s->unnamed_bytes);
 	report_add(tier, "states", by_state);
 	return tier;
 }
@@ -204,11 +277,15 @@ static json_t *counters_json(const Kvpool__StatusReply *s)
 		{ "miss_tokens", s->miss_tokens },
 		{ "cross_client_hit_tokens", s->shared_tokens },
 		{ "raced_lookups", s->raced },
+		{ "bypassed_lookups", s->bypassed },
+		{ "hints", s->hints },
 		{ "published_blocks", s->published_blocks },
 		{ "duplicate_blocks", s->duplicate_blocks },
 		{ "busy_blocks", s->busy_blocks },
 		{ "full_blocks", s->full_blocks },
 		{ "evicted_blocks", s->evicted_blocks },
+		{ "expired_blocks", s->expired_blocks },
+		{ "quota_blocks", s->quota_blocks },
 		{ "flushed_blocks", s->flushed_blocks },
 		{ "quarantined_blocks", s->quarantined_blocks },
 		{ "extents_taken", s->extents_taken },
@@ -234,6 +311,32 @@ static json_t *counters_json(const Kvpool__StatusReply *s)
 	return o;
 }
 
+/* Tokens by reason; null from a daemon that does not tell them apart. */
+static json_t *reasons_json(const Kvpool__StatusReply *s)
+{
+	json_t *o;
+
+	if (!s->n_miss_reasons)
+		return json_null();
+	o = json_object();
+	for (unsigned int i = 1; i <= MISS_MAX; i++)
+		/* Numbers that are no reason read as "unknown", which is one itself. */
+		if (*miss_reason_help(i))
+			report_u64(o, miss_reason_name(i),
+				   i < s->n_miss_reasons ? s->miss_reasons[i] : 0);
+	return o;
+}
+
+static json_t *pins_json(const Kvpool__StatusReply *s)
+{
+	json_t *o = json_object();
+
+	report_u64(o, "pins", s->pins);
+	report_u64(o, "bytes", s->pinned_bytes);
+	report_u64(o, "budget_bytes", s->pin_budget_bytes);
+	return o;
+}
+
 json_t *status_json(const Kvpool__StatusReply *s)
 {
 	json_t *o = report_new("kvpool.status/1"), *tiers = json_array();
@@ -252,7 +355,11 @@ json_t *status_json(const Kvpool__StatusReply *s)
 	report_u64(o, "namespaces", s->namespaces);
 	report_u64(o, "clients", s->clients);
 	report_u64(o, "draining_clients", s->draining);
-	report_add(o, "since_start", counters_json(s));
+	report_text(o, "log_level", s->log_level);
+	report_add(o, "pins", pins_json(s));
+	report_seconds(o, "counters_seconds", counted_ns(s));
+	report_add(o, "counters", counters_json(s));
+	report_add(o, "miss_tokens_by_reason", reasons_json(s));
 	report_add(o, "health", health_json(s));
 	return o;
 }
@@ -264,6 +371,7 @@ enum ctl_exit verb_status(const struct ctl *ctl)
 	enum ctl_exit rc = admin_open(&ctl->opt, &a);
 	const void *reply;
 
+	request.raw = ctl->opt.raw;
 	if (!rc)
 		rc = admin_call(&a, OP_STATUS, &request.base, &reply);
 	if (rc)

@@ -17,6 +17,7 @@ enum table_flag {
 struct table_column {
 	const char *title;
 	unsigned int flags;
+	const char *help; /* what it shows, for help and man page */
 };
 
 struct table {
