@@ -27,8 +27,9 @@
  *   only on success. kvpool_error() has the last failure of a pool in words.
  * - Calls that ask the daemon (kvpool_reconnect, kvpool_ping, kvpool_ns_open, kvpool_reserve,
  *   kvpool_commit, kvpool_write_free, kvpool_publish, kvpool_wait, kvpool_hint) come back within
- * timeout_ms for each message that they need, and fail with -ENOTCONN	there is no daemon, or the
- * connection was lost meanwhile -ETIMEDOUT	it did not answer in time
+ *   timeout_ms for each message that they need, and fail with
+ * 	-ENOTCONN	there is no daemon, or the connection was lost meanwhile
+ * 	-ETIMEDOUT	it did not answer in time
  * 	-ENOENT		it has not accepted the namespace (why: kvpool_error())
  * 	-EPROTO		its answer makes no sense; the connection is given up
  * 	-ESTALE		this is a child of the process that opened the pool

@@ -21,7 +21,7 @@ void pin_table_init(struct pin_table *t)
 
 int pin_table_make(struct pin_table *t, uint32_t max_blocks, uint64_t pool_bytes)
 {
-	t->budget = pool_bytes / 100 * POOL_PIN_BUDGET;
+	t->budget = pool_bytes * POOL_PIN_BUDGET / 100;
 	t->holds = calloc(max_blocks, sizeof(*t->holds));
 	return t->holds ? 0 : -ENOMEM;
 }

@@ -146,7 +146,7 @@ static void the_same_again_is_renewed(void **state)
 
 static void the_budget_cuts_a_pin_short(void **state)
 {
-	assert_int_equal(fixture_stats(&f).pin_budget, SLOTS * 4096 / 100 * 20);
+	assert_int_equal(fixture_stats(&f).pin_budget, SLOTS * 4096 * 20 / 100);
 	pool_set_pin_budget(f.p, 50 * 4096);
 	fixture_chain(&f, &a, ns, 1, 40);
 	fixture_chain(&f, &a, ns, 2, 40);
