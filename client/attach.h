@@ -66,6 +66,12 @@ static inline int attach_try_get(struct attach *a)
 	return 0;
 }
 
+/* Takes another count, with one in hand: it may be retired. */
+static inline void attach_dup(struct attach *a)
+{
+	add_relaxed(&a->users, 1);
+}
+
 /* Gives a count back. Release: the reads through its maps are over. */
 static inline void attach_put(struct attach *a)
 {

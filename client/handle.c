@@ -11,6 +11,7 @@
 #include "client/handle.h"
 #include "client/link.h"
 #include "client/ns.h"
+#include "client/op.h"
 #include "proto/kvpool.pb-c.h"
 #include "proto/text.h"
 
@@ -109,6 +110,7 @@ void handle_unref(struct kvpool *p)
 	if (add_acq_rel(&p->refs, (uint64_t)-1) != 1)
 		return;
 	ns_bury(p);
+	ops_free(p);
 	if (!forked) {
 		handle_tidy_locked(p);
 		pthread_cond_destroy(&p->link_changed);
@@ -192,6 +194,7 @@ static int handle_new(const struct kvpool_options *o, struct kvpool **ret)
 	for (unsigned int i = 0; i < ATTACH_MAX; i++)
 		attach_init(&p->attach[i]);
 	init_locks(p);
+	ops_init(p);
 	*ret = p;
 	return 0;
 }
@@ -218,6 +221,8 @@ struct kvpool *kvpool_close(struct kvpool *p)
 	if (!p)
 		return NULL;
 	link_close(p);
+	if (!handle_is_forked(p))
+		ops_close(p);
 	handle_unref(p);
 	return NULL;
 }

@@ -6,7 +6,7 @@
  * The hit path reads alive and current, adds to stray, and touches nothing else of it. Everything
  * else is for calls that may block.
  *
- * Locks, in this order: lock, then rpc->lock; error_lock is taken under any. None is held while
+ * Locks, in this order: ops.lock, lock, rpc->lock, ops.port.lock; error_lock is taken under any. None is held while
  * anything waits, but for link_changed.
  */
 #ifndef KVP_CLIENT_HANDLE_H
@@ -19,6 +19,7 @@
 #include "client/attach.h"
 #include "client/fork.h"
 #include "client/kvpool.h"
+#include "client/ops.h"
 #include "client/rpc.h"
 #include "proto/check.h"
 
@@ -53,6 +54,8 @@ struct kvpool {
 	struct rpc *rpc;        /* NULL: disconnected */
 	int connecting, closed; /* a thread connects; the program has let go */
 	int link_error;         /* why it is not connected: -errno */
+	struct attempt *attempt; /* of kvpool_dispatch to connect; NULL: none */
+	uint64_t attempt_until;
 	uint64_t retry_at, backoff_ns;
 	uint32_t serial;             /* of the last connection that was tried */
 	uint64_t connects, requests; /* connections made; requests of those that are gone */
@@ -62,6 +65,8 @@ struct kvpool {
 	struct list namespaces;
 	uint64_t *lease_map;          /* a bit for each lease that exists */
 	uint64_t folded[COUNTER_MAX]; /* counters of sessions that are unmapped */
+
+	struct ops ops; /* with a lock of its own */
 
 	pthread_mutex_t error_lock;
 	char error[HANDLE_ERROR_MAX];

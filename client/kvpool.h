@@ -680,6 +680,147 @@ int kvpool_hint_chain(const struct kvpool_chain *chain, const struct kvpool_hint
 
 /*
  * -------------------------------------------------------------------------------------------------
+ * Not blocking
+ *
+ * For programs that must never wait: a scheduler, an event loop. Each call that asks the daemon has a
+ * start form, that sends the request and comes back at once, and a finish form, that says what came
+ * of it. In between kvpool_dispatch(), called when kvpool_fd() is readable, moves things on:
+ *
+ * 	kvpool_reserve_start(ns, prompt, n_prompt, first, 0, granted, state, &op);
+ * 	...
+ * 	if (kvpool_fd(pool) is readable)
+ * 		kvpool_dispatch(pool);
+ * 	...
+ * 	void granted(void *state, struct kvpool_op *op)
+ * 	{
+ * 		n = kvpool_reserve_finish(op, &write);
+ *
+ * None of the functions of this section waits: not for the daemon, not for a connection, not for
+ * room in a socket. (They take locks that other threads hold for moments.)
+ *
+ * - Without a connection a start form fails with -ENOTCONN at once, and kvpool_dispatch() makes a
+ *   new one step by step, with the back-off that kvpool_connect() describes. Operations that are
+ *   under way when the connection is lost end with -ENOTCONN.
+ * - Each operation has a deadline, timeout_ms from its start (0: that of the handle), for all the
+ *   messages that it takes. It ends with -ETIMEDOUT then.
+ * - Requests go out in the order in which they were started; when the socket is full, those that
+ *   follow wait in the library for their turn. An operation that takes several messages (more than
+ *   a thousand blocks or so) lines up again behind the others for each. Answers come in any order,
+ *   and callbacks are called in the order in which the answers came: first come, first served.
+ * - 4096 operations of a handle may be under way; one more fails with -EAGAIN. The daemon takes 64
+ *   waits of one client, for 8192 keys together; one more ends with -ENOSPC.
+ * - Blocking calls, and other threads, may be used at the same time. What the answer to an operation
+ *   is read by does not matter: callbacks are called by kvpool_dispatch() alone.
+ */
+
+/** An operation that was started. Belongs to the program until it is finished or freed. */
+struct kvpool_op;
+
+/**
+ * Called once, by kvpool_dispatch() in its thread, when the operation is done, and without any lock:
+ * it may finish, free, cancel and start operations, this one and others. What is finished or freed
+ * before has no callback any more.
+ */
+typedef void (*kvpool_done)(void *arg, struct kvpool_op *op);
+
+/**
+ * A descriptor for the program's loop: readable when there is something for kvpool_dispatch() to do,
+ * deadlines and connecting again included. The same one for the life of the handle; it belongs to
+ * the handle: only watch it, and no longer than until kvpool_close(). -EMFILE, -ENOMEM, -ESTALE...
+ */
+int kvpool_fd(struct kvpool *pool);
+
+/**
+ * Deals with what arrived, expires deadlines, sends what waited, connects when there is no
+ * connection, calls callbacks. Returns how many operations it handed out: those whose callbacks it
+ * called, and those without one, for kvpool_next_done(). At most 256 at a time; when there are more,
+ * kvpool_fd() is still readable. May be called at any time, and by several threads. -ESTALE.
+ */
+int kvpool_dispatch(struct kvpool *pool);
+
+/**
+ * The operation without a callback that was handed out first, each once; NULL: there is none. It is
+ * still to be finished, or freed.
+ */
+struct kvpool_op *kvpool_next_done(struct kvpool *pool);
+
+/** 1 when its finish form has something to say. */
+int kvpool_op_done(const struct kvpool_op *op);
+
+/** The arg that it was started with. */
+void *kvpool_op_arg(const struct kvpool_op *op);
+
+/**
+ * Ends the operation with -ECANCELED, unless it is done. It is handed out by the next
+ * kvpool_dispatch(), like every other. What the daemon grants nevertheless is given back. A wait
+ * goes on counting as one for the daemon until its time is over. Of a commit nothing is known then:
+ * its blocks are KVPOOL_STALE if the request had gone out.
+ */
+void kvpool_op_cancel(struct kvpool_op *op);
+
+/**
+ * Cancels it, and frees it: there will be no callback. (When another thread is calling it at this
+ * moment, see to that first.) What it was granted and nobody took is given back. NULL is ignored.
+ * Returns NULL.
+ */
+struct kvpool_op *kvpool_op_free(struct kvpool_op *op);
+
+/**
+ * Start forms. done may be NULL. Return 0 and the operation, or -errno, and there is none:
+ * -ENOTCONN, -EAGAIN (too many), -EINVAL, -EROFS, -ENOMEM, -ESTALE. Arrays are copied.
+ *
+ * Finish forms return what the call does that waits, and free the operation; -EINPROGRESS: it is not
+ * done, and goes on; -EINVAL: it was started as another kind, and is not freed either.
+ */
+int kvpool_reserve_start(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
+			 size_t first_block, unsigned timeout_ms, kvpool_done done, void *arg,
+			 struct kvpool_op **ret);
+int kvpool_reserve_keys_start(struct kvpool_ns *ns, const struct kvpool_key *parent,
+			      const struct kvpool_key *keys, size_t n_keys, unsigned timeout_ms,
+			      kvpool_done done, void *arg, struct kvpool_op **ret);
+int kvpool_reserve_chain_start(const struct kvpool_chain *chain, size_t first_block,
+			       unsigned timeout_ms, kvpool_done done, void *arg,
+			       struct kvpool_op **ret);
+int kvpool_reserve_finish(struct kvpool_op *op, struct kvpool_write **ret);
+
+/**
+ * The checksums of blocks that kvpool_write_copy() did not fill are computed in this call: where
+ * that takes too long, use kvpool_write_copy() in another thread. Until it is done, the write is not
+ * to be used: kvpool_commit() says -EBUSY, and kvpool_write_free() cancels it.
+ */
+int kvpool_commit_start(struct kvpool_write *write, size_t n, unsigned timeout_ms, kvpool_done done,
+			void *arg, struct kvpool_op **ret);
+int kvpool_commit_finish(struct kvpool_op *op);
+
+/** kvpool_write_free() without waiting: what it holds is given back when kvpool_dispatch() can. */
+struct kvpool_write *kvpool_write_free_start(struct kvpool_write *write);
+
+/** timeout_ms as in kvpool_wait(): 0 only asks. */
+int kvpool_wait_start(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
+		      size_t first_block, unsigned timeout_ms, kvpool_done done, void *arg,
+		      struct kvpool_op **ret);
+int kvpool_wait_chain_start(const struct kvpool_chain *chain, size_t first_block,
+			    unsigned timeout_ms, kvpool_done done, void *arg,
+			    struct kvpool_op **ret);
+long kvpool_wait_finish(struct kvpool_op *op);
+
+/**
+ * How many tokens of the full blocks of a prompt, from first_block on, can be had from tiers that
+ * are not memory; 0 where there is none. Blocks before first_block do not matter. Fails as calls
+ * that ask the daemon do, -EINVAL as kvpool_reserve().
+ */
+long kvpool_locate(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
+		   size_t first_block);
+int kvpool_locate_start(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
+			size_t first_block, unsigned timeout_ms, kvpool_done done, void *arg,
+			struct kvpool_op **ret);
+int kvpool_locate_chain_start(const struct kvpool_chain *chain, size_t first_block,
+			      unsigned timeout_ms, kvpool_done done, void *arg,
+			      struct kvpool_op **ret);
+long kvpool_locate_finish(struct kvpool_op *op);
+
+/*
+ * -------------------------------------------------------------------------------------------------
  * Numbers: what a program did with the pool
  */
 

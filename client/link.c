@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -21,6 +21,12 @@ void link_put(struct kvpool *p, struct link *l)
 		rpc_unref(l->rpc);
 	attach_put(l->attach);
 	*l = (struct link){ .rpc = NULL };
+}
+
+void link_dup(const struct link *l, struct link *ret)
+{
+	attach_dup(l->attach);
+	*ret = (struct link){ rpc_ref(l->rpc), l->attach, l->max_keys };
 }
 
 int link_errno(int err)
@@ -96,20 +102,27 @@ static void hang_up(struct kvpool *p)
 		attach_retire(a);
 	}
 	handle_tidy_locked(p);
+	/* A loop that watches may connect again. */
+	loop_ring(&p->ops.loop);
+}
+
+/* Gives the connection up when it is dead. Under the lock. */
+static void check_status(struct kvpool *p)
+{
+	const char *why;
+
+	if (!p->rpc || !rpc_status(p->rpc, &why))
+		return;
+	handle_error(p, 0, "lost the connection to kvpoold: %s; the next call connects again", why);
+	hang_up(p);
 }
 
 /* Sees whether the connection still stands. Under the lock. */
 static void check_link(struct kvpool *p)
 {
-	const char *why;
-
-	if (!p->rpc)
-		return;
-	rpc_read(p->rpc);
-	if (!rpc_status(p->rpc, &why))
-		return;
-	handle_error(p, 0, "lost the connection to kvpoold: %s; the next call connects again", why);
-	hang_up(p);
+	if (p->rpc)
+		rpc_read(p->rpc);
+	check_status(p);
 }
 
 /* Another thread connects: waits until it is done. Under the lock. */
@@ -130,6 +143,21 @@ static int wait_for_link(struct kvpool *p, uint64_t deadline)
 	return 0;
 }
 
+/* This thread connects no more: err is what came of it. Under the lock. */
+static void end_connecting(struct kvpool *p, int err)
+{
+	p->connecting = 0;
+	if (err < 0 && err != -EINPROGRESS) {
+		p->link_error = err;
+		p->backoff_ns =
+			p->backoff_ns ? MIN(2 * p->backoff_ns, BACKOFF_MAX_NS) : BACKOFF_MIN_NS;
+		p->retry_at = clock_ns() + p->backoff_ns;
+	}
+	pthread_cond_broadcast(&p->link_changed);
+	if (p->closed && p->rpc)
+		hang_up(p);
+}
+
 /* Connects, with the lock, which is given up meanwhile. */
 static int connect_now(struct kvpool *p, uint64_t deadline)
 {
@@ -139,17 +167,18 @@ static int connect_now(struct kvpool *p, uint64_t deadline)
 	pthread_mutex_unlock(&p->lock);
 	err = open_link(p, deadline);
 	pthread_mutex_lock(&p->lock);
-	p->connecting = 0;
-	if (err < 0) {
-		p->link_error = err;
-		p->backoff_ns =
-			p->backoff_ns ? MIN(2 * p->backoff_ns, BACKOFF_MAX_NS) : BACKOFF_MIN_NS;
-		p->retry_at = clock_ns() + p->backoff_ns;
-	}
-	pthread_cond_broadcast(&p->link_changed);
-	if (p->closed && p->rpc)
-		hang_up(p);
+	end_connecting(p, err);
+	loop_ring(&p->ops.loop);
 	return err;
+}
+
+/* What kvpool_dispatch began to make is given up. Under the lock. */
+static void drop_attempt(struct kvpool *p)
+{
+	if (p->attempt)
+		attempt_end(p->attempt);
+	free(p->attempt);
+	p->attempt = NULL;
 }
 
 /* One step towards a connection, under the lock. Returns 0: look again; or why there is none. */
@@ -161,7 +190,17 @@ static int step(struct kvpool *p, enum link_effort effort, uint64_t deadline)
 		return wait_for_link(p, deadline);
 	if (effort == LINK_PATIENT && clock_ns() < p->retry_at)
 		return p->link_error;
+	/* Nobody knows when its loop would go on with it. */
+	drop_attempt(p);
 	return connect_now(p, deadline);
+}
+
+/* With the current one, under the lock. */
+static void ref_link(struct kvpool *p, struct link *ret)
+{
+	/* It is retired only under the lock. */
+	(void)attach_try_get(p->current);
+	*ret = (struct link){ rpc_ref(p->rpc), p->current, p->max_keys };
 }
 
 static int take_link(struct kvpool *p, enum link_effort effort, uint64_t deadline, struct link *ret)
@@ -172,13 +211,90 @@ static int take_link(struct kvpool *p, enum link_effort effort, uint64_t deadlin
 	check_link(p);
 	while (!p->rpc && !err)
 		err = step(p, effort, deadline);
-	if (!err) {
-		/* The current one is retired only under the lock. */
-		(void)attach_try_get(p->current);
-		*ret = (struct link){ rpc_ref(p->rpc), p->current, p->max_keys };
-	}
+	if (!err)
+		ref_link(p, ret);
 	pthread_mutex_unlock(&p->lock);
 	return err;
+}
+
+int link_peek(struct kvpool *p, struct link *ret)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&p->lock);
+	check_status(p);
+	if (p->rpc)
+		ref_link(p, ret);
+	else
+		err = -ENOTCONN;
+	pthread_mutex_unlock(&p->lock);
+	return err;
+}
+
+/* The next step of the one attempt, under the lock, which is given up meanwhile. */
+static void step_attempt(struct kvpool *p, uint64_t now)
+{
+	struct attempt *a = p->attempt;
+	int err;
+
+	p->connecting = 1;
+	pthread_mutex_unlock(&p->lock);
+	err = attempt_step(a);
+	if (err == -EINPROGRESS && now >= p->attempt_until)
+		err = attempt_time_out(a);
+	pthread_mutex_lock(&p->lock);
+	if (err != -EINPROGRESS || p->closed)
+		drop_attempt(p);
+	end_connecting(p, err);
+}
+
+/* Goes on connecting, where it is time for that. Under the lock. */
+static void connect_further(struct kvpool *p)
+{
+	uint64_t now = clock_ns();
+
+	if (p->closed || p->connecting || (!p->attempt && now < p->retry_at))
+		return;
+	if (!p->attempt) {
+		p->attempt = malloc(sizeof(*p->attempt));
+		if (!p->attempt) {
+			end_connecting(p, -ENOMEM);
+			return;
+		}
+		attempt_begin(p->attempt, p);
+		p->attempt_until = now + p->timeout_ns;
+	}
+	step_attempt(p, now);
+}
+
+/* What is to be watched while there is no connection. Under the lock. */
+static void view_attempt(struct kvpool *p, struct link_view *v)
+{
+	struct rpc *r = p->attempt ? attempt_rpc(p->attempt) : NULL;
+
+	if (p->closed || p->connecting) /* another thread rings when it is done */
+		return;
+	v->again = p->retry_at;
+	if (p->attempt)
+		v->again = r ? p->attempt_until : clock_ns() + ATTEMPT_RETRY_NS;
+	if (r)
+		v->rpc = rpc_ref(r);
+}
+
+void link_attend(struct kvpool *p, struct rpc_port *port, int arrived, struct link_view *ret)
+{
+	*ret = (struct link_view){ .again = UINT64_MAX };
+	pthread_mutex_lock(&p->lock);
+	if (p->rpc && arrived)
+		ret->busy = rpc_attend(p->rpc, port) == -EBUSY;
+	check_status(p);
+	if (!p->rpc)
+		connect_further(p);
+	if (p->rpc)
+		ret->rpc = rpc_ref(p->rpc);
+	else
+		view_attempt(p, ret);
+	pthread_mutex_unlock(&p->lock);
 }
 
 int link_get(struct kvpool *p, enum link_effort effort, uint64_t deadline, struct link *ret)
@@ -233,10 +349,13 @@ void link_close(struct kvpool *p)
 	if (handle_is_forked(p)) {
 		rpc_forget(p->rpc);
 		p->rpc = NULL;
+		drop_attempt(p);
 		return;
 	}
 	pthread_mutex_lock(&p->lock);
 	p->closed = 1;
+	if (!p->connecting)
+		drop_attempt(p);
 	if (p->rpc) {
 		rpc_post(p->rpc, OP_BYE, &bye.base);
 		rpc_close(p->rpc, -ENOTCONN, "the pool was closed");

@@ -6,6 +6,8 @@
  * 	connecting   --hello, regions mapped, namespaces open--> connected
  * 	connecting   --anything fails--> disconnected, with a longer back-off
  * 	connected    --hang-up, STOPPING, nonsense: seen by the next call--> disconnected
+ * 	disconnected --kvpool_dispatch after the back-off--> disconnected, with an attempt that each
+ * 		       kvpool_dispatch takes a step further; a call that connects drops it
  * 	any	     --kvpool_close--> closed
  *
  * One thread connects; others that come meanwhile wait for it within their own deadlines. The old
@@ -36,6 +38,25 @@ enum link_effort {
  * kvpool_error made.
  */
 int link_get(struct kvpool *p, enum link_effort effort, uint64_t deadline, struct link *ret);
+
+/* More references of it. */
+void link_dup(const struct link *l, struct link *ret);
+
+/* Gets the connection that there is. -ENOTCONN: there is none, and nothing is done about it. */
+int link_peek(struct kvpool *p, struct link *ret);
+
+/* What a loop has to watch for the connection. */
+struct link_view {
+	struct rpc *rpc; /* with a reference; NULL: none */
+	int busy;        /* another thread reads it, and rings when it no longer does */
+	uint64_t again;  /* come back then; UINT64_MAX: only for what arrives */
+};
+
+/*
+ * For kvpool_dispatch: reads what arrived, if anything may have, sees whether the connection
+ * stands, and makes a new one, step by step and with the back-off, where it does not. Never waits.
+ */
+void link_attend(struct kvpool *p, struct rpc_port *port, int arrived, struct link_view *ret);
 
 /* Gives the references back; in a child too. */
 void link_put(struct kvpool *p, struct link *l);

@@ -225,6 +225,25 @@ int prompt_run(const struct kvpool_chain *c, size_t first, struct chain *ret)
 	return 0;
 }
 
+int prompt_copy(const struct kvpool_chain *c, size_t first, struct chain *ret)
+{
+	struct block_key *keys;
+	struct chain run;
+	int err = prompt_run(c, first, &run);
+
+	if (err < 0)
+		return err;
+	keys = malloc(MAX(run.n, (size_t)1) * sizeof(*keys));
+	if (!keys)
+		return handle_error(c->ns->pool, -ENOMEM, "no memory for the keys of %zu blocks",
+				    run.n);
+	if (run.n)
+		memcpy(keys, run.keys, run.n * sizeof(*keys));
+	run.keys = keys;
+	*ret = run;
+	return 0;
+}
+
 const struct kvpool_key *kvpool_chain_keys(const struct kvpool_chain *c)
 {
 	return c->buffer ? (const struct kvpool_key *)c->buffer->keys : NULL;

@@ -34,4 +34,7 @@ struct kvpool_chain {
  */
 int prompt_run(const struct kvpool_chain *c, size_t first, struct chain *ret);
 
+/* The same with keys of the caller's own, to be closed: the chain may change. Or -ENOMEM. */
+int prompt_copy(const struct kvpool_chain *c, size_t first, struct chain *ret);
+
 #endif

@@ -59,6 +59,7 @@ struct rpc_call {
 	rpc_take take; /* NULL: that there is a reply is all */
 	void *arg;
 	struct rpc_port *port; /* NULL: for rpc_wait */
+	void *owner;           /* for whoever takes it out of the port */
 
 	/* The rest is rpc.c's. */
 	struct list link; /* of those under way, or the port's */

@@ -2,10 +2,8 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "client/chain.h"
-#include "client/ns.h"
+#include "client/keys_job.h"
 #include "client/prompt.h"
-#include "proto/kvpool.pb-c.h"
 
 /* What one WAIT said. */
 struct waited {
@@ -33,6 +31,13 @@ static uint32_t left_ms(uint64_t until)
 	return now < until ? (uint32_t)MIN((until - now) / NSEC_PER_MSEC, (uint64_t)UINT32_MAX) : 0;
 }
 
+static int still_written(struct kvpool *p)
+{
+	return handle_error(p, -ETIMEDOUT,
+			    "blocks are still being written by another program: the time to wait "
+			    "for them is over");
+}
+
 static int wait_part(struct kvpool *p, const struct link *l, Kvpool__Wait *m, uint64_t deadline,
 		     struct waited *ret)
 {
@@ -40,9 +45,7 @@ static int wait_part(struct kvpool *p, const struct link *l, Kvpool__Wait *m, ui
 	int err = link_call(p, l, "wait for blocks", &call, &m->base, deadline);
 
 	if (err == -ETIMEDOUT || (!err && ret->timed_out))
-		return handle_error(p, -ETIMEDOUT,
-				    "blocks are still being written by another program: "
-				    "the time to wait for them is over");
+		return still_written(p);
 	return err;
 }
 
@@ -115,4 +118,110 @@ long kvpool_wait_chain(const struct kvpool_chain *chain, size_t first_block, uns
 		return -ESTALE;
 	err = prompt_run(chain, first_block, &c);
 	return err < 0 ? err : wait_run(chain->ns, &c, timeout_ms);
+}
+
+/*
+ * Without blocking.
+ */
+
+static int job_take(void *arg, const ProtobufCMessage *reply)
+{
+	struct keys_job *j = arg;
+	struct waited w = { .n_keys = j->asked };
+	int err = waited_take(&w, reply);
+
+	j->good = w.present;
+	j->timed_out = w.timed_out;
+	return err;
+}
+
+static const ProtobufCMessage *job_message(struct op_job *job, union op_message *m)
+{
+	struct keys_job *j = (struct keys_job *)job;
+
+	job->call.op = OP_WAIT;
+	job->call.take = job_take;
+	m->wait = (Kvpool__Wait)KVPOOL__WAIT__INIT;
+	m->wait.ns = job->number;
+	m->wait.keys = keys_job_part(j);
+	m->wait.timeout_ms = left_ms(j->until);
+	return &m->wait.base;
+}
+
+static int job_next(struct op_job *job)
+{
+	const struct keys_job *j = (const struct keys_job *)job;
+
+	return j->timed_out ? still_written(job->pool) : keys_job_next(job);
+}
+
+static long job_result(struct op_job *job)
+{
+	const struct keys_job *j = (const struct keys_job *)job;
+
+	return (long)((j->c.first + j->at) * job->ns->block_tokens);
+}
+
+static void job_drop(struct op_job *job, int err, int sent)
+{
+	const struct keys_job *j = (const struct keys_job *)job;
+
+	if (job->link.attach) {
+		handle_count(job->pool, job->link.attach, COUNTER_WAITS, 1);
+		handle_count(job->pool, job->link.attach, COUNTER_WAITED_NS, clock_ns() - j->began);
+	}
+	keys_job_drop(job, err, sent);
+}
+
+static const struct op_kind wait_kind = {
+	.what = "wait for blocks",
+	.message = job_message,
+	.next = job_next,
+	.result = job_result,
+	.drop = job_drop,
+};
+
+/* Takes the keys of c over. */
+static int wait_start(struct kvpool_ns *ns, struct chain *c, unsigned int timeout_ms,
+		      const struct op_start *s)
+{
+	struct keys_job *j = keys_job_new(&wait_kind, ns, c);
+
+	if (!j)
+		return -ENOMEM;
+	j->until = j->began + timeout_ms * NSEC_PER_MSEC;
+	return op_start(&j->job, !j->c.n, s);
+}
+
+int kvpool_wait_start(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
+		      size_t first_block, unsigned timeout_ms, kvpool_done done, void *arg,
+		      struct kvpool_op **ret)
+{
+	const struct op_start s = { op_deadline(ns->pool, timeout_ms), done, arg, ret };
+	struct chain c;
+	int err;
+
+	if (handle_is_forked(ns->pool))
+		return -ESTALE;
+	err = chain_open(&c, ns, tokens, n_tokens, first_block, CHAIN_ALL);
+	return err < 0 ? err : wait_start(ns, &c, timeout_ms, &s);
+}
+
+int kvpool_wait_chain_start(const struct kvpool_chain *chain, size_t first_block,
+			    unsigned timeout_ms, kvpool_done done, void *arg,
+			    struct kvpool_op **ret)
+{
+	const struct op_start s = { op_deadline(chain->ns->pool, timeout_ms), done, arg, ret };
+	struct chain c;
+	int err;
+
+	if (handle_is_forked(chain->ns->pool))
+		return -ESTALE;
+	err = prompt_copy(chain, first_block, &c);
+	return err < 0 ? err : wait_start(chain->ns, &c, timeout_ms, &s);
+}
+
+long kvpool_wait_finish(struct kvpool_op *op)
+{
+	return op_finish(op, &wait_kind, NULL);
 }

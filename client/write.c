@@ -7,6 +7,7 @@
 #include "client/ns.h"
 #include "client/prompt.h"
 #include "client/write.h"
+#include "client/write_op.h"
 #include "kernels/copy.h"
 #include "kernels/crc32c.h"
 #include "proto/kvpool.pb-c.h"
@@ -48,8 +49,7 @@ static void message_add(struct kvpool_write *w, size_t block)
 	m->block[m->n++] = (uint32_t)block;
 }
 
-/* Takes the references of l over, unless it returns NULL. */
-static struct kvpool_write *write_new(struct kvpool_ns *ns, size_t n, const struct link *l)
+struct kvpool_write *write_new(struct kvpool_ns *ns, size_t n, const struct link *l)
 {
 	struct kvpool_write *w = calloc(1, sizeof(*w) + n * sizeof(w->blocks[0]));
 
@@ -66,7 +66,7 @@ static struct kvpool_write *write_new(struct kvpool_ns *ns, size_t n, const stru
 	return w;
 }
 
-static void write_drop(struct kvpool_write *w)
+void write_drop(struct kvpool_write *w)
 {
 	struct kvpool *p = w->pool;
 
@@ -79,23 +79,17 @@ static void write_drop(struct kvpool_write *w)
 	handle_unref(p);
 }
 
-static int is_stale(const struct kvpool_write *w)
+int write_is_stale(const struct kvpool_write *w)
 {
 	const char *why;
 
 	return w->link.rpc && rpc_status(w->link.rpc, &why) != 0;
 }
 
-static uint8_t *slot_of(const struct kvpool_write *w, const struct write_block *b)
+uint8_t *write_slot(const struct kvpool_write *w, const struct write_block *b)
 {
 	return w->link.attach->pool + slot_offset(b->slot);
 }
-
-/* One RESERVE: blocks [at, at + n) of the write. */
-struct reserving {
-	struct kvpool_write *w;
-	size_t at, n;
-};
 
 static int take_grant(const struct kvpool_write *w, struct write_block *b,
 		      const Kvpool__ReserveReply *m, size_t grant)
@@ -112,10 +106,9 @@ static int take_grant(const struct kvpool_write *w, struct write_block *b,
 	return 0;
 }
 
-static int reserve_take(void *arg, const ProtobufCMessage *reply)
+int reserving_take(struct reserving *r, const ProtobufCMessage *reply)
 {
 	const Kvpool__ReserveReply *m = (const Kvpool__ReserveReply *)reply;
-	struct reserving *r = arg;
 	size_t grants = 0;
 
 	if (m->verdict.len != r->n || m->n_gen != m->n_desc || m->n_slot != m->n_desc)
@@ -134,19 +127,21 @@ static int reserve_take(void *arg, const ProtobufCMessage *reply)
 	return grants == m->n_desc ? 0 : -EPROTO;
 }
 
-static int reserve_part(struct reserving *r, uint32_t ns, const struct block_key *parent,
-			const struct block_key *keys)
+void reserving_message(struct reserving *r, uint32_t ns, Kvpool__Reserve *m)
 {
-	struct kvpool_write *w = r->w;
-	Kvpool__Reserve m = KVPOOL__RESERVE__INIT;
-	struct rpc_call call = { .op = OP_RESERVE, .take = reserve_take, .arg = r };
+	const struct block_key *parent = r->at ? &r->keys[r->at - 1] : r->parent;
 
-	m.ns = ns;
+	r->n = MIN(r->w->message.max, r->w->n_blocks - r->at);
+	m->ns = ns;
 	if (parent)
-		m.parent = (ProtobufCBinaryData){ sizeof(*parent), (uint8_t *)parent->w };
-	m.keys = (ProtobufCBinaryData){ r->n * sizeof(*keys), (uint8_t *)keys->w };
-	return link_call(w->pool, &w->link, "reserve blocks", &call, &m.base,
-			 handle_deadline(w->pool));
+		m->parent = (ProtobufCBinaryData){ sizeof(*parent), (uint8_t *)parent->w };
+	m->keys = (ProtobufCBinaryData){ r->n * sizeof(r->keys[0]),
+					 (uint8_t *)r->keys[r->at].w };
+}
+
+static int reserve_take(void *arg, const ProtobufCMessage *reply)
+{
+	return reserving_take(arg, reply);
 }
 
 static int can_go_deeper(enum kvpool_verdict v)
@@ -154,25 +149,32 @@ static int can_go_deeper(enum kvpool_verdict v)
 	return v == KVPOOL_GRANTED || v == KVPOOL_PRESENT;
 }
 
-/* All parts. What the daemon says to the last block of one holds for all deeper ones. */
-static int reserve_all(struct kvpool_write *w, uint32_t ns, const struct block_key *parent,
-		       const struct block_key *keys)
+int reserving_next(struct reserving *r)
 {
-	struct reserving r = { .w = w };
-	uint8_t last = KVPOOL_GRANTED;
+	uint8_t last = r->w->blocks[r->at + r->n - 1].verdict;
 
-	for (; r.at < w->n_blocks && can_go_deeper(last); r.at += r.n) {
-		int err;
-
-		r.n = MIN(w->message.max, w->n_blocks - r.at);
-		err = reserve_part(&r, ns, r.at ? &keys[r.at - 1] : parent, keys + r.at);
-		if (err < 0)
-			return err;
-		last = w->blocks[r.at + r.n - 1].verdict;
-	}
-	for (; r.at < w->n_blocks; r.at++)
-		w->blocks[r.at].verdict = last;
+	r->at += r->n;
+	if (can_go_deeper(last))
+		return r->at < r->w->n_blocks;
+	for (; r->at < r->w->n_blocks; r->at++)
+		r->w->blocks[r->at].verdict = last;
 	return 0;
+}
+
+static int reserve_all(struct reserving *r, uint32_t ns)
+{
+	struct kvpool_write *w = r->w;
+	int err;
+
+	do {
+		Kvpool__Reserve m = KVPOOL__RESERVE__INIT;
+		struct rpc_call call = { .op = OP_RESERVE, .take = reserve_take, .arg = r };
+
+		reserving_message(r, ns, &m);
+		err = link_call(w->pool, &w->link, "reserve blocks", &call, &m.base,
+				handle_deadline(w->pool));
+	} while (!err && reserving_next(r));
+	return err;
 }
 
 /*
@@ -195,7 +197,7 @@ static int warm_up_granted(const struct kvpool_write *w)
 
 	for (size_t i = 0; i < w->n_blocks; i++)
 		if (w->blocks[i].verdict == KVPOOL_GRANTED) {
-			warm_up(slot_of(w, &w->blocks[i]), w->ns->block_bytes);
+			warm_up(write_slot(w, &w->blocks[i]), w->ns->block_bytes);
 			n++;
 		}
 	return n;
@@ -237,7 +239,11 @@ int write_reserve(struct kvpool_ns *ns, const struct block_key *parent,
 			link_put(ns->pool, &l);
 		return handle_error(ns->pool, -ENOMEM, "no memory to write %zu blocks", n_keys);
 	}
-	err = reserve_all(w, number, parent, keys);
+	if (n_keys) {
+		struct reserving r = { .w = w, .parent = parent, .keys = keys };
+
+		err = reserve_all(&r, number);
+	}
 	if (err < 0) {
 		kvpool_write_free(w);
 		return err;
@@ -298,12 +304,16 @@ enum kvpool_verdict kvpool_write_verdict(const struct kvpool_write *w, size_t i)
 	if (i >= w->n_blocks || handle_is_forked(w->pool))
 		return KVPOOL_STALE;
 	v = w->blocks[i].verdict;
-	return v == KVPOOL_GRANTED && is_stale(w) ? KVPOOL_STALE : v;
+	return v == KVPOOL_GRANTED && write_is_stale(w) ? KVPOOL_STALE : v;
 }
 
 void *kvpool_write_block(const struct kvpool_write *w, size_t i)
 {
-	return kvpool_write_verdict(w, i) == KVPOOL_GRANTED ? slot_of(w, &w->blocks[i]) : NULL;
+	if (kvpool_write_verdict(w, i) != KVPOOL_GRANTED)
+		return NULL;
+	if (w->cold)
+		warm_up(write_slot(w, &w->blocks[i]), w->ns->block_bytes);
+	return write_slot(w, &w->blocks[i]);
 }
 
 void write_count_copies(struct kvpool_write *w, size_t n)
@@ -374,7 +384,9 @@ void write_copy_blocks(struct kvpool_write *w, const struct iovec *iov, size_t n
 		struct write_block *b = &w->blocks[i];
 
 		if (b->verdict == KVPOOL_GRANTED) {
-			runs[k] = (struct copy_run){ slot_of(w, b), iov[i].iov_base, iov[i].iov_len,
+			if (w->cold)
+				warm_up(write_slot(w, b), w->ns->block_bytes);
+			runs[k] = (struct copy_run){ write_slot(w, b), iov[i].iov_base, iov[i].iov_len,
 						     0 };
 			block[k++] = b;
 		}
@@ -390,16 +402,9 @@ void write_copy_blocks(struct kvpool_write *w, const struct iovec *iov, size_t n
 	}
 }
 
-/* Counts what was stored by one message. */
-struct committing {
-	struct kvpool_write *w;
-	int stored;
-};
-
-static int commit_take(void *arg, const ProtobufCMessage *reply)
+int committing_take(struct committing *c, const ProtobufCMessage *reply)
 {
 	const Kvpool__CommitReply *m = (const Kvpool__CommitReply *)reply;
-	struct committing *c = arg;
 	struct write_message *sent = &c->w->message;
 
 	if (m->verdict.len != sent->n)
@@ -418,46 +423,48 @@ static int commit_take(void *arg, const ProtobufCMessage *reply)
 	return 0;
 }
 
-/* Sends what is in the message. */
-static int commit_part(struct committing *c)
+size_t committing_message(struct committing *c, Kvpool__Commit *m)
 {
 	struct kvpool_write *w = c->w;
 	struct write_message *sent = &w->message;
-	struct rpc_call call = { .op = OP_COMMIT, .take = commit_take, .arg = c };
-	Kvpool__Commit m = KVPOOL__COMMIT__INIT;
-	int err;
 
-	m.n_desc = m.n_gen = m.n_crc = sent->n;
-	m.desc = sent->desc;
-	m.gen = sent->gen;
-	m.crc = sent->crc;
-	err = link_call(w->pool, &w->link, "commit blocks", &call, &m.base,
-			handle_deadline(w->pool));
 	sent->n = 0;
-	return err;
-}
-
-static int commit_granted(struct kvpool_write *w, size_t n)
-{
-	struct committing c = { .w = w };
-	int err = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		struct write_block *b = &w->blocks[i];
+	for (c->end = c->at; c->end < c->n && sent->n < sent->max; c->end++) {
+		struct write_block *b = &w->blocks[c->end];
 
 		if (b->verdict != KVPOOL_GRANTED)
 			continue;
 		if (!b->has_crc)
-			b->crc = crc32c(0, slot_of(w, b), w->ns->block_bytes);
-		message_add(w, i);
-		if (w->message.n == w->message.max)
-			err = commit_part(&c);
-		if (err < 0)
-			return err;
+			b->crc = crc32c(0, write_slot(w, b), w->ns->block_bytes);
+		message_add(w, c->end);
 	}
-	if (w->message.n)
-		err = commit_part(&c);
-	return err < 0 ? err : c.stored;
+	m->n_desc = m->n_gen = m->n_crc = sent->n;
+	m->desc = sent->desc;
+	m->gen = sent->gen;
+	m->crc = sent->crc;
+	return sent->n;
+}
+
+static int commit_take(void *arg, const ProtobufCMessage *reply)
+{
+	return committing_take(arg, reply);
+}
+
+static int commit_granted(struct kvpool_write *w, size_t n)
+{
+	struct committing c = { .w = w, .n = n };
+	int err = 0;
+
+	for (; !err; c.at = c.end) {
+		struct rpc_call call = { .op = OP_COMMIT, .take = commit_take, .arg = &c };
+		Kvpool__Commit m = KVPOOL__COMMIT__INIT;
+
+		if (!committing_message(&c, &m))
+			return c.stored;
+		err = link_call(w->pool, &w->link, "commit blocks", &call, &m.base,
+				handle_deadline(w->pool));
+	}
+	return err;
 }
 
 void write_count_stored(const struct kvpool_write *w, size_t n)
@@ -474,19 +481,27 @@ static void make_stale(struct kvpool_write *w, size_t n)
 			w->blocks[i].verdict = KVPOOL_STALE;
 }
 
-int kvpool_commit(struct kvpool_write *w, size_t n)
+int write_check_commit(struct kvpool_write *w, size_t n)
 {
-	int stored;
-
-	if (handle_is_forked(w->pool))
-		return -ESTALE;
+	if (write_op_is_under_way(w))
+		return handle_error(w->pool, -EBUSY,
+				    "cannot commit blocks: a commit of this write is under way");
 	if (n > w->n_blocks)
 		return handle_error(w->pool, -EINVAL, "commit of %zu blocks: the write has %zu", n,
 				    w->n_blocks);
-	if (is_stale(w))
+	if (write_is_stale(w))
 		return handle_error(w->pool, -ENOTCONN,
 				    "cannot commit blocks: the connection that they "
 				    "were granted on is gone; reserve them again");
+	return 0;
+}
+
+int kvpool_commit(struct kvpool_write *w, size_t n)
+{
+	int stored = handle_is_forked(w->pool) ? -ESTALE : write_check_commit(w, n);
+
+	if (stored < 0)
+		return stored;
 	stored = commit_granted(w, n);
 	if (stored < 0)
 		make_stale(w, n);
@@ -495,42 +510,46 @@ int kvpool_commit(struct kvpool_write *w, size_t n)
 	return stored;
 }
 
-static int abort_part(struct kvpool_write *w)
+size_t giving_back_message(struct giving_back *g, Kvpool__Abort *m)
 {
-	struct rpc_call call = { .op = OP_ABORT };
-	Kvpool__Abort m = KVPOOL__ABORT__INIT;
+	struct kvpool_write *w = g->w;
+	struct write_message *sent = &w->message;
 
-	m.n_desc = m.n_gen = w->message.n;
-	m.desc = w->message.desc;
-	m.gen = w->message.gen;
-	w->message.n = 0;
-	return link_call(w->pool, &w->link, "give blocks back", &call, &m.base,
-			 handle_deadline(w->pool));
+	sent->n = 0;
+	for (g->end = g->at; g->end && sent->n < sent->max; g->end--)
+		if (w->blocks[g->end - 1].held)
+			message_add(w, g->end - 1);
+	m->n_desc = m->n_gen = sent->n;
+	m->desc = sent->desc;
+	m->gen = sent->gen;
+	return sent->n;
 }
 
-/* Gives back what the daemon may still keep for this write, deepest first. */
 static void abort_blocks(struct kvpool_write *w)
 {
+	struct giving_back g = { .w = w, .at = w->n_blocks };
 	int err = 0;
 
-	w->message.n = 0;
-	for (size_t i = w->n_blocks; i-- > 0 && !err;) {
-		if (!w->blocks[i].held)
-			continue;
-		message_add(w, i);
-		if (w->message.n == w->message.max)
-			err = abort_part(w);
+	for (; !err; g.at = g.end) {
+		struct rpc_call call = { .op = OP_ABORT };
+		Kvpool__Abort m = KVPOOL__ABORT__INIT;
+
+		if (!giving_back_message(&g, &m))
+			return;
+		err = link_call(w->pool, &w->link, "give blocks back", &call, &m.base,
+				handle_deadline(w->pool));
 	}
-	if (w->message.n && !err)
-		(void)abort_part(w);
 }
 
 struct kvpool_write *kvpool_write_free(struct kvpool_write *w)
 {
 	if (!w)
 		return NULL;
-	if (!handle_is_forked(w->pool) && w->link.rpc && !is_stale(w))
-		abort_blocks(w);
+	if (!handle_is_forked(w->pool)) {
+		write_op_cancel(w);
+		if (w->link.rpc && !write_is_stale(w))
+			abort_blocks(w);
+	}
 	write_drop(w);
 	return NULL;
 }

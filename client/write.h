@@ -7,16 +7,18 @@
 #define KVP_CLIENT_WRITE_H
 
 #include "client/link.h"
+#include "proto/kvpool.pb-c.h"
 #include "shm/layout.h"
 
 struct kvpool_ns;
+struct op_job;
 
 struct write_block {
 	uint64_t gen;
 	uint32_t desc, slot, crc;
 	uint8_t verdict; /* enum kvpool_verdict */
 	uint8_t held;    /* the daemon may still keep the slot for us: give it back */
-	uint8_t has_crc;
+	uint8_t has_crc; /* 2: computed for a commit that was started, and good for that one only */
 };
 
 /* Arrays of one message, at most FRAME_KEYS_MAX entries: made once, so that a commit cannot fail.
@@ -33,9 +35,60 @@ struct kvpool_write {
 	struct link link; /* rpc NULL: an empty write, for which nothing was asked */
 	struct write_message message;
 	uint32_t full; /* enum proto_full: why the first KVPOOL_FULL */
+	int cold;      /* its slots were not touched yet, to spare the program's loop page faults */
+	struct op_job *job; /* under the lock of the operations: the commit under way */
 	size_t n_blocks;
 	struct write_block blocks[];
 };
+
+/*
+ * A reserve, message after message: reserving_message, then, when reserving_take did, on as long as
+ * reserving_next says so. What the daemon says to the last block of a message holds for all deeper
+ * ones.
+ */
+struct reserving {
+	struct kvpool_write *w;
+	const struct block_key *parent,
+		*keys; /* before the first block, NULL: none; of all blocks */
+	size_t at, n;  /* the message is about n blocks from at on */
+};
+
+void reserving_message(struct reserving *r, uint32_t ns, Kvpool__Reserve *m);
+int reserving_take(struct reserving *r, const ProtobufCMessage *reply);
+int reserving_next(struct reserving *r);
+
+/* A commit of the first n blocks; the caller goes on from at = end. */
+struct committing {
+	struct kvpool_write *w;
+	size_t n, at, end;
+	int stored;
+};
+
+/* Returns how many blocks the message has; 0: there is nothing left to send. */
+size_t committing_message(struct committing *c, Kvpool__Commit *m);
+int committing_take(struct committing *c, const ProtobufCMessage *reply);
+
+/* What the daemon may still keep for a write, deepest first; from at = n_blocks on to at = end. */
+struct giving_back {
+	struct kvpool_write *w;
+	size_t at, end;
+};
+
+size_t giving_back_message(struct giving_back *g, Kvpool__Abort *m);
+
+/* Takes the references of l over, unless it returns NULL. */
+struct kvpool_write *write_new(struct kvpool_ns *ns, size_t n, const struct link *l);
+
+/* Frees it without a word to the daemon. */
+void write_drop(struct kvpool_write *w);
+
+/* The connection is dead. */
+int write_is_stale(const struct kvpool_write *w);
+
+uint8_t *write_slot(const struct kvpool_write *w, const struct write_block *b);
+
+/* Why the first n blocks cannot be committed, or 0. */
+int write_check_commit(struct kvpool_write *w, size_t n);
 
 /* kvpool_reserve_keys() without the checks of its arguments. */
 int write_reserve(struct kvpool_ns *ns, const struct block_key *parent,
