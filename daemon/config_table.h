@@ -64,7 +64,13 @@ void config_key_accepts(const struct config_key *k, char out[CONFIG_ACCEPTS_BYTE
 int config_key_parse(const struct config_key *k, const char *text, uint64_t memory, void *base,
 		     char why[CONFIG_WHY_BYTES]);
 
-/* Whether two have the same value of a key that is in no rule. */
-int config_key_same(const struct config_key *k, const struct config *a, const struct config *b);
+/* Whether two texts, both sound, are the same value: 1h and 60m are. */
+int config_key_same(const struct config_key *k, const char *a, const char *b, uint64_t memory);
+
+/* Room for a struct config or a struct config_rule. */
+union config_scratch {
+	struct config config;
+	struct config_rule rule;
+};
 
 #endif

@@ -278,9 +278,14 @@ static size_t field_size(enum config_type t)
 	return sizes[t];
 }
 
-int config_key_same(const struct config_key *k, const struct config *a, const struct config *b)
+int config_key_same(const struct config_key *k, const char *a, const char *b, uint64_t memory)
 {
-	/* Padding has been zero since config_new(). */
-	return !memcmp((const char *)a + k->offset, (const char *)b + k->offset,
+	/* Padding is zero in both. */
+	union config_scratch left = { 0 }, right = { 0 };
+	char why[CONFIG_WHY_BYTES];
+
+	(void)config_key_parse(k, a, memory, &left, why);
+	(void)config_key_parse(k, b, memory, &right, why);
+	return !memcmp((const char *)&left + k->offset, (const char *)&right + k->offset,
 		       field_size(k->type));
 }

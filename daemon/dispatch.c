@@ -41,6 +41,10 @@ static const struct operation operations[] = {
 	{ OP_PREFIXES, SESSION_ADMIN, handler_prefixes },
 	{ OP_EXPLAIN, SESSION_ADMIN, handler_explain },
 	{ OP_REQUESTS, SESSION_ADMIN, handler_requests },
+	{ OP_CONFIG, SESSION_ADMIN, handler_config },
+	{ OP_CONFIG_SET, SESSION_ADMIN, handler_config_set },
+	{ OP_RELOAD, SESSION_ADMIN, handler_reload },
+	{ OP_LOG_LEVEL, SESSION_ADMIN, handler_log_level },
 };
 
 static const struct operation *operation_find(enum proto_op op)

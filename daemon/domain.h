@@ -29,10 +29,16 @@
 
 #define DOMAIN_NO_GROUP ((gid_t)-1)
 
+struct configurator;
+struct loudness;
+
 struct domain_config {
 	const char *name;
 	enum instance instance;
 	const struct config *config; /* until domain_apply_config */
+	/* Of the process, for what operators ask. */
+	struct configurator *configurator;
+	struct loudness *loudness;
 	/*
 	 * Of a system instance: who may be a client, or an operator. None: the socket's mode
 	 * decides.

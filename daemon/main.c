@@ -5,9 +5,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -45,11 +47,13 @@ static void main_ignore_signals(void)
 	(void)signal(SIGPIPE, SIG_IGN);
 	/* Sent when a lease of daemon/region.c is broken, which lives for an instant. */
 	(void)signal(SIGIO, SIG_IGN);
+	/* Until the configuration can be read again. */
 	(void)signal(SIGHUP, SIG_IGN);
 }
 
-static int main_run(const struct options *o)
+static int main_serve(const struct options *o, struct configurator *c)
 {
+	const struct config *config = configurator_config(c);
 	struct manager *m;
 	int r;
 
@@ -58,11 +62,11 @@ static int main_run(const struct options *o)
 			o->ready_fd);
 		return EXIT_USAGE;
 	}
-	log_open(o->log_level, LOG_TO_AUTO);
+	log_open(config->daemon.log_level, config->daemon.log_target);
 	umask(MAIN_UMASK);
 	main_protect();
 	main_ignore_signals();
-	if (manager_new(o, &m) < 0)
+	if (manager_new(o, c, &m) < 0)
 		return EXIT_FAILURE;
 	r = manager_run(m);
 	manager_free(m);
@@ -70,6 +74,57 @@ static int main_run(const struct options *o)
 		return EXIT_FAILURE;
 	log_line(LOG_NOTICE, "stopped");
 	return EXIT_SUCCESS;
+}
+
+static int main_check(const struct configurator *c)
+{
+	unsigned int n = configurator_files(c);
+
+	printf("The configuration is sound: %u file%s.\n", n, n == 1 ? "" : "s");
+	return EXIT_SUCCESS;
+}
+
+static int main_dump(const struct configurator *c)
+{
+	configurator_dump(c, stdout);
+	return EXIT_SUCCESS;
+}
+
+static int main_configured(struct options *o, int what, struct configurator *c)
+{
+	switch (what) {
+	case OPTIONS_CHECK:
+		return main_check(c);
+	case OPTIONS_DUMP:
+		return main_dump(c);
+	default:
+		return main_serve(o, c);
+	}
+}
+
+/* Everything that is wrong with the configuration, not the first thing only. */
+static int main_complain(const struct complaints *wrong, int r)
+{
+	for (size_t i = 0; i < complaint_kept(wrong); i++)
+		fprintf(stderr, "kvpoold: %s\n", wrong->lines[i]);
+	if (wrong->n > complaint_kept(wrong))
+		fprintf(stderr, "kvpoold: and %zu more\n", wrong->n - complaint_kept(wrong));
+	if (r != -EINVAL)
+		fprintf(stderr, "kvpoold: cannot read the configuration: %s\n",
+			strerrordesc_np(-r));
+	return r == -EINVAL ? EX_CONFIG : EXIT_FAILURE;
+}
+
+static int main_configure(struct options *o, int what, uint64_t memory)
+{
+	struct complaints wrong = COMPLAINTS_INIT;
+	struct configurator *c = NULL;
+	int r = configurator_new(&o->places, &o->line, memory, &wrong, &c);
+	int status = r < 0 ? main_complain(&wrong, r) : main_configured(o, what, c);
+
+	configurator_free(c);
+	complaint_clear(&wrong);
+	return status;
 }
 
 static int main_help(void)
@@ -104,14 +159,20 @@ static int main_start(int argc, char **argv)
 		.is_root = geteuid() == 0,
 		.runtime_dir = getenv("XDG_RUNTIME_DIR"),
 		.memory = memory_available(""),
+		.config_home = getenv("XDG_CONFIG_HOME"),
+		.home = getenv("HOME"),
 	};
 	struct options o;
-	char why[512];
+	char why[CONFIG_WHY_BYTES + OPTIONS_PATH_BYTES];
 	int r = options_parse(argc, argv, &env, &o, why, sizeof(why));
 
 	switch (r) {
 	case OPTIONS_RUN:
-		return main_run(&o);
+	case OPTIONS_CHECK:
+	case OPTIONS_DUMP:
+		r = main_configure(&o, r, env.memory);
+		options_clear(&o);
+		return r;
 	case OPTIONS_HELP:
 		return main_help();
 	case OPTIONS_VERSION:

@@ -7,20 +7,23 @@
 
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "daemon/log.h"
-#include "daemon/memory.h"
+#include "base/suggest.h"
 #include "daemon/options.h"
-#include "daemon/pool.h"
+
+/* Names of keys as options, and what --help has of them. */
+#define OPTIONS_NAME_BYTES 64u
+#define OPTIONS_LINE_BYTES 40u
 
 /* What the arguments said, before anything is derived from it. */
 struct given {
 	const char *socket, *admin_socket;
+	const char *config, *root;
 	int system, user;
-	int help, version;
-	uint64_t pool_bytes, max_blocks;
-	int log_level;
+	int help, version, check, dump;
 	int ready_fd;
 	uint64_t memory;
+	struct settings line;
+	char why[CONFIG_WHY_BYTES]; /* of a value */
 };
 
 /* Each takes the option's argument; returns 0, or -EINVAL and *why about it. */
@@ -57,26 +60,48 @@ static int take_admin_socket(struct given *g, const char *arg, const char **why)
 	return take_path(&g->admin_socket, arg, why);
 }
 
-static int take_pool_size(struct given *g, const char *arg, const char **why)
+static int take_file(const char **to, const char *arg, const char **why)
 {
-	return parse_size(arg, g->memory, &g->pool_bytes, why);
-}
-
-static int take_max_blocks(struct given *g, const char *arg, const char **why)
-{
-	return parse_count(arg, 1, POOL_BLOCKS_MAX, &g->max_blocks, why);
-}
-
-static int take_log_level(struct given *g, const char *arg, const char **why)
-{
-	int level = log_level_parse(arg);
-
-	if (level < 0) {
-		*why = "is no level (debug, info, notice, warning, err, crit, alert or emerg)";
+	if (!*arg || strlen(arg) >= PATH_MAX) {
+		*why = *arg ? "is longer than a path may be" : "is empty";
 		return -EINVAL;
 	}
-	g->log_level = level;
+	*to = arg;
 	return 0;
+}
+
+static int take_config(struct given *g, const char *arg, const char **why)
+{
+	return take_file(&g->config, arg, why);
+}
+
+static int take_root(struct given *g, const char *arg, const char **why)
+{
+	return take_file(&g->root, arg, why);
+}
+
+static int take_check(struct given *g, const char *arg, const char **why)
+{
+	g->check = 1;
+	return 0;
+}
+
+static int take_dump(struct given *g, const char *arg, const char **why)
+{
+	g->dump = 1;
+	return 0;
+}
+
+/* A key of the configuration: later ones count, so that a script can add to what it was given. */
+static int take_key(struct given *g, const struct config_key *k, const char *glob, const char *arg,
+		    const char **why)
+{
+	*why = g->why;
+	if (setting_check(k, arg, g->memory, g->why) < 0)
+		return -EINVAL;
+	settings_remove(&g->line, k, glob);
+	*why = "there is no memory for it";
+	return settings_add(&g->line, k, glob, arg, "command line");
 }
 
 static int take_ready_fd(struct given *g, const char *arg, const char **why)
@@ -106,6 +131,7 @@ struct option_row {
 	const char *arg; /* what it is called in the help; NULL: takes none */
 	int (*take)(struct given *g, const char *arg, const char **why);
 	const char *help;
+	const char *section, *key; /* instead of take: this key of the configuration */
 };
 
 static const struct option_row rows[] = {
@@ -114,17 +140,27 @@ static const struct option_row rows[] = {
 	  "serve one user, at $XDG_RUNTIME_DIR/kvpool (default for others)" },
 	{ "socket", "PATH", take_socket, "listen for clients there" },
 	{ "admin-socket", "PATH", take_admin_socket, "listen for kvpoolctl there" },
-	{ "pool-size", "SIZE", take_pool_size,
-	  "how far the pool may grow: 16G, 16GiB or 80% of memory" },
-	{ "max-blocks", "N", take_max_blocks, "how many blocks it may hold" },
-	{ "log-level", "LEVEL", take_log_level, "debug, info (default), notice, warning, err" },
+	{ "config", "FILE", take_config, "read this file of kvpool.conf(5), and no other" },
+	{ "config-root", "DIR", take_root,
+	  "read the files of the configuration below this folder" },
+	{ "pool-size", "SIZE", NULL, "how far the pool may grow: 16G, 16GiB or 80% of memory",
+	  "host", "pool_size" },
+	{ "max-blocks", "N", NULL, "how many blocks it may hold", "host", "max_blocks" },
+	{ "log-level", "LEVEL", NULL, "debug, info (default), notice, warning, err", "daemon",
+	  "log_level" },
+	{ "log-target", "TARGET", NULL, "auto (default), journal or stderr", "daemon",
+	  "log_target" },
 	{ "ready-fd", "N", take_ready_fd,
 	  "write a newline to this descriptor when ready, and close it" },
+	{ "check-config", NULL, take_check,
+	  "say what is wrong with the configuration, and exit (a FILE may follow)" },
+	{ "dump-config", NULL, take_dump, "print the configuration and its origins, and exit" },
 	{ "version", NULL, take_version, "print the version and exit" },
 	{ "help", NULL, take_help, "print this and exit" },
 };
 
-#define ROWS ARRAY_SIZE(rows)
+#define ROWS             ARRAY_SIZE(rows)
+#define OPTIONS_KEYS_MAX 64u
 
 const char *instance_name(enum instance i)
 {
@@ -139,53 +175,149 @@ const char *instance_name(enum instance i)
 
 void options_help(char *out, size_t n)
 {
-	size_t used = (size_t)
-		snprintf(out, n,
-			 "kvpoold [OPTION...]\n"
-			 "Owns the KV-cache memory of this machine as one pool of blocks.\n\n");
+	size_t used = (size_t)snprintf(
+		out, n,
+		"kvpoold [OPTION...]\n"
+		"Owns the KV-cache memory of this machine as one pool of blocks.\n\n");
 
 	for (size_t i = 0; i < ROWS && used < n; i++) {
-		char left[40];
+		char left[OPTIONS_LINE_BYTES];
 
 		snprintf(left, sizeof(left), "--%s%s%s", rows[i].name, rows[i].arg ? " " : "",
 			 rows[i].arg ?: "");
 		used += (size_t)snprintf(out + used, n - used, "  %-22s%s\n", left, rows[i].help);
 	}
 	if (used < n)
-		snprintf(out + used, n - used, "\nSee kvpoold(8).\n");
+		snprintf(out + used, n - used,
+			 "  %-22sany key of kvpool.conf(5), --host.numa=local say\n"
+			 "\nSee kvpoold(8).\n",
+			 "--SECTION.KEY VALUE");
 }
 
-static void options_table(struct option long_options[ROWS + 1])
+/* What getopt gets to know: the rows, then the keys of the configuration. */
+struct options_known {
+	struct option options[ROWS + OPTIONS_KEYS_MAX + 1];
+	char names[OPTIONS_KEYS_MAX][OPTIONS_NAME_BYTES];
+};
+
+/* Numbers beyond what getopt returns for itself. */
+#define OPTIONS_FIRST 256
+
+static void options_table(struct options_known *k)
 {
-	memset(long_options, 0, (ROWS + 1) * sizeof(*long_options));
+	size_t n = ROWS;
+
+	memset(k, 0, sizeof(*k));
 	for (size_t i = 0; i < ROWS; i++) {
-		long_options[i].name = rows[i].name;
-		long_options[i].has_arg = rows[i].arg ? required_argument : no_argument;
-		/* Beyond what getopt returns for itself. */
-		long_options[i].val = (int)(256 + i);
+		k->options[i].name = rows[i].name;
+		k->options[i].has_arg = rows[i].arg ? required_argument : no_argument;
+		k->options[i].val = (int)(OPTIONS_FIRST + i);
 	}
+	for (size_t i = 0; i < config_n_keys && i < OPTIONS_KEYS_MAX; i++) {
+		if (config_key_is_rule(&config_keys[i]))
+			continue; /* the name of a model is in it */
+		snprintf(k->names[i], sizeof(k->names[i]), "%s.%s", config_keys[i].section,
+			 config_keys[i].name);
+		k->options[n].name = k->names[i];
+		k->options[n].has_arg = required_argument;
+		k->options[n++].val = (int)(OPTIONS_FIRST + ROWS + i);
+	}
+}
+
+/* "--namespace.MODEL.ttl=1h", which is not in the table. */
+static int options_take_rule(struct given *g, const char *arg, char *why, size_t n)
+{
+	char name[SETTING_NAME_BYTES], glob[SETTING_GLOB_BYTES];
+	const char *value = strchr(arg, '='), *text;
+	const struct config_key *k;
+	size_t len = value ? (size_t)(value - arg - 2) : 0;
+
+	if (!value || len >= sizeof(name)) {
+		snprintf(why, n, "%s: needs a value, written behind a \"=\"", arg);
+		return -EINVAL;
+	}
+	memcpy(name, arg + 2, len);
+	name[len] = '\0';
+	if (setting_parse_name(name, &k, glob, g->why) < 0) {
+		snprintf(why, n, "--%s: %s", name, g->why);
+		return -EINVAL;
+	}
+	if (take_key(g, k, glob, value + 1, &text) == 0)
+		return 0;
+	snprintf(why, n, "--%s %s: %s", name, value + 1, text);
+	return -EINVAL;
+}
+
+static int options_unknown(const char *arg, const struct options_known *known, char *why, size_t n)
+{
+	char word[OPTIONS_NAME_BYTES];
+	struct suggest s = SUGGEST_INIT(word);
+
+	snprintf(word, sizeof(word), "%s", arg + MIN(strspn(arg, "-"), 2u));
+	word[strcspn(word, "=")] = '\0';
+	for (const struct option *o = known->options; o->name; o++)
+		suggest_offer(&s, o->name);
+	if (s.best && s.least)
+		snprintf(why, n, "%s: is no option: did you mean \"--%s\"?", arg, s.best);
+	else
+		snprintf(why, n, "%s: is no option, or not clear", arg);
+	return -EINVAL;
+}
+
+/* What getopt returned for something else than one of its own signs. */
+static int options_take(struct given *g, int c, const char *name, char *why, size_t n)
+{
+	size_t i = (size_t)(c - OPTIONS_FIRST);
+	const struct config_key *k = NULL;
+	const char *text = NULL;
+	int r;
+
+	if (i >= ROWS)
+		k = &config_keys[i - ROWS];
+	else if (!rows[i].take)
+		k = config_key_find(rows[i].section, rows[i].key);
+	r = k ? take_key(g, k, NULL, optarg, &text) : rows[i].take(g, optarg, &text);
+	if (r < 0)
+		snprintf(why, n, "--%s %s: %s", name, optarg ?: "", text);
+	return r;
+}
+
+static int take_operand(struct given *g, const char *arg, char *why, size_t n)
+{
+	const char *text;
+
+	if (take_config(g, arg, &text) == 0)
+		return 0;
+	snprintf(why, n, "%s: %s", arg, text);
+	return -EINVAL;
 }
 
 static int options_scan(int argc, char **argv, struct given *g, char *why, size_t n)
 {
-	struct option long_options[ROWS + 1];
-	const char *text = NULL;
-	int c;
+	struct options_known known;
+	int c, at = 0, r = 0;
 
-	options_table(long_options);
+	options_table(&known);
 	opterr = 0;
 	optind = 0; /* makes getopt forget an earlier scan */
-	while ((c = getopt_long(argc, argv, ":", long_options, NULL)) >= 0) {
-		if (c == ':' || c == '?') {
-			snprintf(why, n, "%s: %s", argv[optind - 1],
-				 c == ':' ? "needs an argument" : "is no option, or not clear");
+	while (r == 0 && (c = getopt_long(argc, argv, ":", known.options, &at)) >= 0) {
+		const char *arg = argv[optind - 1];
+
+		if (c == ':') {
+			snprintf(why, n, "%s: needs an argument", arg);
 			return -EINVAL;
 		}
-		if (rows[c - 256].take(g, optarg, &text) < 0) {
-			snprintf(why, n, "--%s %s: %s", rows[c - 256].name, optarg ?: "", text);
-			return -EINVAL;
-		}
+		if (c != '?')
+			r = options_take(g, c, known.options[at].name, why, n);
+		else if (!strncmp(arg, "--" CONFIG_RULES ".", strlen(CONFIG_RULES) + 3))
+			r = options_take_rule(g, arg, why, n);
+		else
+			r = options_unknown(arg, &known, why, n);
 	}
+	if (r < 0)
+		return r;
+	if (g->check && !g->config && optind == argc - 1)
+		return take_operand(g, argv[optind], why, n);
 	if (optind < argc) {
 		snprintf(why, n, "%s: takes no arguments but options", argv[optind]);
 		return -EINVAL;
@@ -246,47 +378,82 @@ static int options_paths(const struct given *g, const struct options_env *env, s
 	return g->socket ? path_make(o->admin_socket, g->socket, ".admin", why, n) : 0;
 }
 
-static int options_derive(const struct given *g, const struct options_env *env, struct options *ret,
+/* Of a user: $XDG_CONFIG_HOME, or .config in their home. */
+static void options_user_places(const struct options_env *env, const char *root,
+				struct config_places *p)
+{
+	char home[PATH_MAX];
+
+	if (env->config_home && *env->config_home)
+		config_places_user(p, root, env->config_home);
+	else if (env->home && *env->home &&
+		 snprintf(home, sizeof(home), "%s/.config", env->home) < PATH_MAX)
+		config_places_user(p, root, home);
+}
+
+static void options_places(const struct given *g, const struct options_env *env, struct options *o)
+{
+	const char *root = g->root ?: "";
+
+	if (g->config)
+		config_places_file(&o->places, g->config);
+	else if (o->instance == INSTANCE_SYSTEM)
+		config_places_system(&o->places, root);
+	else if (o->instance == INSTANCE_USER)
+		options_user_places(env, root, &o->places);
+}
+
+/* Its sockets: two, and different ones. */
+static int options_sockets(const struct given *g, const struct options_env *env, struct options *o,
+			   char *why, size_t n)
+{
+	if (options_paths(g, env, o, why, n) < 0)
+		return -EINVAL;
+	if (strcmp(o->socket, o->admin_socket))
+		return 0;
+	snprintf(why, n, "--admin-socket %s: is the same as the clients' socket", o->admin_socket);
+	return -EINVAL;
+}
+
+static int options_derive(struct given *g, const struct options_env *env, struct options *o,
 			  char *why, size_t n)
 {
-	struct options o = {
-		.pool_bytes = g->pool_bytes ?: memory_pool_default(env->memory),
-		.max_blocks = (uint32_t)g->max_blocks,
-		.log_level = g->log_level,
-		.ready_fd = g->ready_fd,
-	};
-
 	if (g->system && g->user) {
 		snprintf(why, n, "--system and --user: give one of them");
 		return -EINVAL;
 	}
-	if (!o.pool_bytes) {
-		snprintf(why, n, "cannot read how much memory there is: give --pool-size SIZE");
+	if (g->config && g->root) {
+		snprintf(why, n, "--config and --config-root: give one of them");
 		return -EINVAL;
 	}
-	o.instance = options_instance(g, env);
-	if (options_paths(g, env, &o, why, n) < 0)
+	o->ready_fd = g->ready_fd;
+	o->instance = options_instance(g, env);
+	options_places(g, env, o);
+	if (!g->check && !g->dump && options_sockets(g, env, o, why, n) < 0)
 		return -EINVAL;
-	if (!strcmp(o.socket, o.admin_socket)) {
-		snprintf(why, n, "--admin-socket %s: is the same as the clients' socket",
-			 o.admin_socket);
-		return -EINVAL;
-	}
-	*ret = o;
-	return OPTIONS_RUN;
+	o->line = g->line;
+	g->line = (struct settings)SETTINGS_INIT;
+	return g->check ? OPTIONS_CHECK : g->dump ? OPTIONS_DUMP : OPTIONS_RUN;
 }
 
 int options_parse(int argc, char **argv, const struct options_env *env, struct options *ret,
 		  char *why, size_t n)
 {
-	struct given g = { .log_level = LOG_INFO, .ready_fd = -1, .memory = env->memory };
+	struct given g = { .ready_fd = -1, .memory = env->memory };
+	struct options o = { 0 };
 	int r = options_scan(argc, argv, &g, why, n);
 
-	if (r < 0)
-		return r;
-	if (g.help)
-		return OPTIONS_HELP;
-	if (g.version)
-		return OPTIONS_VERSION;
-	return options_derive(&g, env, ret, why, n);
+	if (r == 0)
+		r = g.help      ? OPTIONS_HELP
+		    : g.version ? OPTIONS_VERSION
+				: options_derive(&g, env, &o, why, n);
+	settings_clear(&g.line);
+	if (r == OPTIONS_RUN || r == OPTIONS_CHECK || r == OPTIONS_DUMP)
+		*ret = o;
+	return r;
+}
+
+void options_clear(struct options *o)
+{
+	settings_clear(&o->line);
 }

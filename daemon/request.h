@@ -76,5 +76,9 @@ void handler_pins(struct request *rq);
 void handler_prefixes(struct request *rq);
 void handler_explain(struct request *rq);
 void handler_requests(struct request *rq);
+void handler_config(struct request *rq);
+void handler_config_set(struct request *rq);
+void handler_reload(struct request *rq);
+void handler_log_level(struct request *rq);
 
 #endif

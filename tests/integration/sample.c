@@ -15,7 +15,8 @@ const struct sample_op sample_ops[] = {
 	{ OP_NAMESPACES, 1 },  { OP_CLIENTS, 1 },  { OP_FLUSH, 1 },
 	{ OP_STATS_RESET, 1 }, { OP_KICK, 1, 1 },  { OP_PIN, 1, 1 },
 	{ OP_UNPIN, 1 },       { OP_PINS, 1 },     { OP_PREFIXES, 1 },
-	{ OP_EXPLAIN, 1 },     { OP_REQUESTS, 1 },
+	{ OP_EXPLAIN, 1 },     { OP_REQUESTS, 1 }, { OP_CONFIG, 1 },
+	{ OP_CONFIG_SET, 1 },  { OP_RELOAD, 1 },   { OP_LOG_LEVEL, 1 },
 };
 
 void sample_make(struct sample *s, uint32_t ns)
@@ -74,6 +75,12 @@ void sample_make(struct sample *s, uint32_t ns)
 	s->explain.namespace_ = (char *)"protocol";
 	s->explain.keys = keys;
 	kvpool__requests__init(&s->requests);
+	kvpool__config__init(&s->config);
+	kvpool__config_set__init(&s->config_set);
+	s->config_set.key = (char *)"cache.pin_budget";
+	s->config_set.value = (char *)"10%";
+	kvpool__reload__init(&s->reload);
+	kvpool__log_level__init(&s->log_level);
 }
 
 ProtobufCMessage *sample_of(struct sample *s, enum proto_op op)
@@ -131,6 +138,14 @@ ProtobufCMessage *sample_of(struct sample *s, enum proto_op op)
 		return &s->explain.base;
 	case OP_REQUESTS:
 		return &s->requests.base;
+	case OP_CONFIG:
+		return &s->config.base;
+	case OP_CONFIG_SET:
+		return &s->config_set.base;
+	case OP_RELOAD:
+		return &s->reload.base;
+	case OP_LOG_LEVEL:
+		return &s->log_level.base;
 	default:
 		abort();
 	}

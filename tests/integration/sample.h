@@ -9,7 +9,7 @@
 #include "proto/ops.h"
 #include "shm/layout.h"
 
-#define SAMPLE_OPS 26u
+#define SAMPLE_OPS 30u
 
 /*
  * Where each is asked for; absent: the sample names an object that there is not, and is sound apart
@@ -53,6 +53,10 @@ struct sample {
 	Kvpool__Prefixes prefixes;
 	Kvpool__Explain explain;
 	Kvpool__Requests requests;
+	Kvpool__Config config;
+	Kvpool__ConfigSet config_set;
+	Kvpool__Reload reload;
+	Kvpool__LogLevel log_level;
 };
 
 /* ns: the number of the namespace "protocol" in the session that asks. */

@@ -229,9 +229,8 @@ class Start(unittest.TestCase):
         self.assertIn("$XDG_RUNTIME_DIR is not set", self.refused(2, "--user", env=env))
 
     def test_pool_that_is_too_small(self):
-        said = self.refused(1, "--socket", os.path.join(self.folder, "s"), "--pool-size", "1")
-        self.assertIn("cannot make the pool", said)
-        self.assertIn("--pool-size", said)
+        said = self.refused(2, "--socket", os.path.join(self.folder, "s"), "--pool-size", "1")
+        self.assertIn("--pool-size 1: is too small: give auto, or a size from 64K", said)
         self.assertEqual(os.listdir(self.folder), [])
 
     def listening(self, name):

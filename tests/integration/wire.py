@@ -71,7 +71,7 @@ def read_varint(data, at):
 
 
 def decode(types, name, data):
-    """{field: value} of a message without items: what requests are."""
+    """{field: value} of a message; what is repeated (texts and messages, not numbers) is a list."""
     names = {f.number: (key, f) for key, f in types[name].items()}
     out, at = {}, 0
     while at < len(data):
@@ -81,8 +81,15 @@ def decode(types, name, data):
             out[key], at = read_varint(data, at)
         else:
             n, at = read_varint(data, at)
-            out[key] = data[at:at + n].decode() if field.kind == "string" else data[at:at + n]
-            at += n
+            value, at = data[at:at + n], at + n
+            if field.kind in types:
+                value = decode(types, field.kind, value)
+            elif field.kind == "string":
+                value = value.decode()
+            if field.repeated:
+                out.setdefault(key, []).append(value)
+            else:
+                out[key] = value
     return out
 
 
