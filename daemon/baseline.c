@@ -10,6 +10,7 @@
 static_assert((sizeof(struct pool_stats) - POOL_COUNTERS_AT) % sizeof(uint64_t) == 0,
 	      "from published to the end all are uint64_t");
 static_assert(sizeof(struct domain_counts) % sizeof(uint64_t) == 0, "all are uint64_t");
+static_assert(sizeof(struct usage) % sizeof(uint64_t) == 0, "all are uint64_t");
 
 /* A sum leaves a client out that would make it run over: then it goes back. */
 static uint64_t since(uint64_t now, uint64_t before)
@@ -36,16 +37,13 @@ void baseline_usage(const struct baseline *b, struct usage *usage, uint64_t *tou
 {
 	struct usage u = *usage;
 
-	u.lookups = since(u.lookups, b->usage.lookups);
-	u.hit = since(u.hit, b->usage.hit);
+	take_away(&u, &b->usage, sizeof(u));
+	/* Sums are made anew, in case that not all of it could be taken away. */
 	u.miss = 0;
-	for (unsigned int i = 0; i < USAGE_REASONS; i++) {
-		u.reasons[i] = since(u.reasons[i], b->usage.reasons[i]);
+	for (unsigned int i = 0; i < USAGE_REASONS; i++)
 		u.miss += u.reasons[i];
-	}
 	u.asked = u.hit + u.miss;
-	u.shared = MIN(since(u.shared, b->usage.shared), u.hit);
-	u.raced = since(u.raced, b->usage.raced);
+	u.shared = MIN(u.shared, u.hit);
 	*usage = u;
 	*touches_lost = since(*touches_lost, b->touches_lost);
 }
