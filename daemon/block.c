@@ -12,13 +12,10 @@ uint32_t block_new(struct pool *p)
 	else
 		return DESC_NONE;
 	p->block[d] = (struct block){
-		.child = DESC_NONE,
+		.lru.link = DESC_NONE,
 		.next = DESC_NONE,
 		.prev = BLOCK_LOOSE,
-		.after = DESC_NONE,
-		.before = DESC_NONE,
 	};
-	p->node[d] = (struct lru_node){ .place = LRU_NONE };
 	p->n_blocks++;
 	return d;
 }
@@ -57,6 +54,16 @@ uint32_t block_parent(const struct pool *p, uint32_t d)
 	return load_relaxed(&p->control.desc[d].parent);
 }
 
+uint64_t block_time(const struct pool *p, uint32_t d)
+{
+	return load_relaxed(&p->control.aux[d].check);
+}
+
+void block_set_time(struct pool *p, uint32_t d, uint64_t time)
+{
+	store_relaxed(&p->control.aux[d].check, time);
+}
+
 static uint32_t block_slot(const struct pool *p, uint32_t d)
 {
 	return load_relaxed(&p->control.desc[d].slot[TIER_HOST]);
@@ -68,7 +75,7 @@ struct extent *block_extent(const struct pool *p, uint32_t d)
 }
 
 /*
- * The list that d goes into. While a flush is under way, a root that an eviction gives back is the
+ * The list that d goes into; its parent is not in the heap. While a flush is under way, a root that an eviction gives back is the
  * flush's, as it nearly surely was before.
  */
 static uint32_t *siblings(struct pool *p, uint32_t d)
@@ -77,7 +84,7 @@ static uint32_t *siblings(struct pool *p, uint32_t d)
 	struct namespace *ns;
 
 	if (parent != DESC_NONE)
-		return &p->block[parent].child;
+		return &p->block[parent].lru.link;
 	ns = block_namespace(p, d);
 	if (ns->flushing && block_state(p, d) != DESC_RESERVED)
 		return &ns->flush_roots;
@@ -87,16 +94,16 @@ static uint32_t *siblings(struct pool *p, uint32_t d)
 void block_hang(struct pool *p, uint32_t d)
 {
 	struct block *b = &p->block[d];
-	uint32_t *first = siblings(p, d);
-	uint32_t parent = block_parent(p, d);
+	uint32_t parent = block_parent(p, d), *first;
 
+	if (parent != DESC_NONE)
+		lru_remove(&block_namespace(p, d)->lru, parent);
+	first = siblings(p, d);
 	b->prev = DESC_NONE;
 	b->next = *first;
 	if (*first != DESC_NONE)
 		p->block[*first].prev = d;
 	*first = d;
-	if (parent != DESC_NONE)
-		lru_remove(&block_namespace(p, d)->lru, parent);
 }
 
 /* The list whose first element d is. */
@@ -106,7 +113,7 @@ static uint32_t *first_of(struct pool *p, uint32_t d)
 	struct namespace *ns;
 
 	if (parent != DESC_NONE)
-		return &p->block[parent].child;
+		return &p->block[parent].lru.link;
 	ns = block_namespace(p, d);
 	return ns->roots == d ? &ns->roots : &ns->flush_roots;
 }
@@ -131,7 +138,7 @@ void block_leaf(struct pool *p, uint32_t d)
 {
 	if (d == DESC_NONE || d == p->held || block_state(p, d) != DESC_COMMITTED)
 		return;
-	if (p->block[d].child == DESC_NONE && p->node[d].place == LRU_NONE)
+	if (p->block[d].lru.link == LRU_NONE)
 		lru_insert(&block_namespace(p, d)->lru, d);
 }
 
@@ -143,14 +150,18 @@ void block_touch(struct pool *p, uint32_t d, uint64_t now)
 	e->used = MAX(e->used, now);
 }
 
-void block_left(struct pool *p, uint32_t d)
+void block_pass(struct pool *p, uint32_t d)
 {
 	uint32_t parent = block_parent(p, d);
 
-	if (parent == DESC_NONE)
-		return;
-	lru_touch(&block_namespace(p, d)->lru, parent, p->node[d].used);
-	block_leaf(p, parent);
+	if (parent != DESC_NONE && block_state(p, parent) == DESC_COMMITTED)
+		lru_touch(&block_namespace(p, d)->lru, parent, p->block[d].lru.used);
+}
+
+void block_left(struct pool *p, uint32_t d)
+{
+	block_pass(p, d);
+	block_leaf(p, block_parent(p, d));
 }
 
 int block_prune(struct pool *p, uint32_t top, int (*fn)(struct pool *p, uint32_t d, void *arg),
@@ -161,8 +172,8 @@ int block_prune(struct pool *p, uint32_t top, int (*fn)(struct pool *p, uint32_t
 	for (;;) {
 		int r;
 
-		while (p->block[d].child != DESC_NONE)
-			d = p->block[d].child;
+		while (block_child(&p->block[d]) != DESC_NONE)
+			d = block_child(&p->block[d]);
 		parent = block_parent(p, d);
 		block_unhang(p, d);
 		r = fn(p, d, arg);
@@ -235,5 +246,5 @@ void chain_remove(struct pool *p, struct pool_chain *c, uint32_t d)
 		c->last = b->before;
 	else
 		p->block[b->after].before = b->before;
-	b->after = b->before = DESC_NONE;
+	b->lru.used = 0;
 }

@@ -4,27 +4,40 @@
  * which chain it waits.
  *
  * A block hangs below its parent, or below its namespace when it is the first of a chain, while it
- * is RESERVED (unless it is unnamed), COMMITTED or EVICTING; and while it is DOOMED and its parent is not: whoever pinned
- * it reads its ancestors too, so its parent must not be evicted. A block in QUARANTINE hangs
- * nowhere: nobody reads it. A block with nothing below it is a leaf, and only COMMITTED leaves are
- * in their namespace's LRU heap.
+ * is RESERVED (unless it is unnamed), COMMITTED or EVICTING; and while it is DOOMED and its parent
+ * is not: whoever pinned it reads its ancestors too, so its parent must not be evicted. A block in
+ * QUARANTINE hangs nowhere: nobody reads it. A block with nothing below it is a leaf, and only
+ * COMMITTED leaves are in their namespace's LRU heap.
  */
 #ifndef KVP_DAEMON_BLOCK_H
 #define KVP_DAEMON_BLOCK_H
 
 #include "daemon/pool.h"
+#include "policy/lru.h"
 #include "proto/reason.h"
 #include "shm/word.h"
 
 #define BLOCK_LOOSE 0xfffffffeu /* prev of a block that hangs nowhere */
 
-/* 24 bytes, by number of the descriptor; 16 more lie in its struct lru_node. */
+/*
+ * 20 bytes, by number of the descriptor. When it was last used counts for COMMITTED blocks only,
+ * and those are in no chain. (Those that an eviction sets aside are, and count as used then.)
+ */
 struct block {
-	uint32_t child;       /* first of those below it, or DESC_NONE */
-	uint32_t next, prev;  /* below the same parent; DESC_NONE at the ends */
-	uint32_t after, before; /* in a chain: its owner's, or of free numbers (after only) */
-	uint32_t flush; /* DOOMED: by which flush, 0 for none */
+	union {
+		struct lru_node lru; /* its link is the first of those below it, or DESC_NONE */
+		struct {
+			uint32_t after; /* in a chain */
+			union {
+				uint32_t before; /* in one that blocks leave from its middle */
+				uint32_t flush;  /* DOOMED: by which flush, 0 for none */
+			};
+		};
+	};
+	uint32_t next, prev; /* below the same parent; DESC_NONE at the ends */
 };
+
+static_assert(sizeof(struct block) == 20, "every byte of it counts a million times");
 
 /* A free number, loose and without children; DESC_NONE when there is none. */
 uint32_t block_new(struct pool *p);
@@ -47,6 +60,16 @@ static inline int block_loose(const struct block *b)
 	return b->prev == BLOCK_LOOSE;
 }
 
+/* The first of those below it, or DESC_NONE. */
+static inline uint32_t block_child(const struct block *b)
+{
+	return lru_has(&b->lru) ? DESC_NONE : b->lru.link;
+}
+
+/* RESERVED: when that began. QUARANTINE: when it ends, if its writer is surely gone. */
+uint64_t block_time(const struct pool *p, uint32_t d);
+void block_set_time(struct pool *p, uint32_t d, uint64_t time);
+
 /* Hangs d, which is loose, below its parent, which is no leaf then. */
 void block_hang(struct pool *p, uint32_t d);
 
@@ -59,7 +82,10 @@ void block_leaf(struct pool *p, uint32_t d);
 /* A use of d; its extent notes it, too. */
 void block_touch(struct pool *p, uint32_t d, uint64_t now);
 
-/* d left its parent for good: the parent was used when it was, and may be a leaf now. */
+/* d, which has its time, goes for good: its parent, if it is COMMITTED, was used when d was. */
+void block_pass(struct pool *p, uint32_t d);
+
+/* The same, and d is out of its tree: the parent may be a leaf now. */
 void block_left(struct pool *p, uint32_t d);
 
 /*
@@ -82,7 +108,7 @@ void block_count(struct pool *p, uint32_t d, enum desc_state from, enum desc_sta
  */
 void block_release(struct pool *p, uint32_t d, enum desc_state from, int late);
 
-/* Chains. */
+/* Chains. A block that leaves one has no time. */
 void chain_init(struct pool_chain *c);
 void chain_append(struct pool *p, struct pool_chain *c, uint32_t d);
 void chain_remove(struct pool *p, struct pool_chain *c, uint32_t d);

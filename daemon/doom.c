@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * p->doomed holds all DOOMED blocks, each before its parent: a batch is added behind the ones of
- * before, and what is below one of its members was doomed with it or earlier. So the whole array is
- * one batch for doom_settle, and a pin from before holds what is above it in a later one.
+ * before, and what is below one of its members was doomed with it or earlier. So the whole chain is
+ * one batch for doom_settle, which takes it in parts and with one snapshot: a pin holds what is
+ * above it in a later part, too, and what it does not hold is freed before its parent.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,14 +23,46 @@
 /* So many are marked at a time: what that touches is loaded before, and fits the cache. */
 #define PART 128u
 
-/* What a walk has put behind p->doomed. */
+/* What a walk has found, each before its parent. */
 struct gathered {
+	struct pool_chain chain;
 	uint32_t n, room;
 	uint32_t voided, pins;
 	uint32_t flush; /* its number */
 	enum miss_reason why;
 	uint64_t now;
 };
+
+static void push(struct pool *p, struct pool_chain *c, uint32_t d)
+{
+	p->block[d].after = DESC_NONE;
+	if (c->last == DESC_NONE)
+		c->first = d;
+	else
+		p->block[c->last].after = d;
+	c->last = d;
+}
+
+static void join(struct pool *p, struct pool_chain *c, const struct pool_chain *more)
+{
+	if (more->first == DESC_NONE)
+		return;
+	if (c->last == DESC_NONE)
+		c->first = more->first;
+	else
+		p->block[c->last].after = more->first;
+	c->last = more->last;
+}
+
+/* Up to PART blocks from d on; *d is the one after them. */
+static uint32_t part_of(const struct pool *p, uint32_t *d, uint32_t *part)
+{
+	uint32_t n = 0;
+
+	for (; *d != DESC_NONE && n < PART; *d = p->block[*d].after)
+		part[n++] = *d;
+	return n;
+}
 
 static int gather_one(struct pool *p, uint32_t d, void *arg)
 {
@@ -50,9 +83,10 @@ static int gather_one(struct pool *p, uint32_t d, void *arg)
 	owner_uncached(p, d);
 	block_note_gone(p, d, g->why, g->now);
 	block_count(p, d, DESC_COMMITTED, DESC_DOOMED);
+	block_pass(p, d);
+	push(p, &g->chain, d);
 	p->block[d].flush = g->flush;
-	p->doomed[p->n_doomed + g->n++] = d;
-	return g->n == g->room;
+	return ++g->n == g->room;
 }
 
 /*
@@ -68,7 +102,7 @@ static void release(struct pool *p, uint32_t d)
 	if (p->block[d].flush && p->block[d].flush == ns->flush)
 		ns->flush_kept--;
 	block_unhang(p, d);
-	block_left(p, d);
+	block_leaf(p, block_parent(p, d));
 	block_release(p, d, DESC_DOOMED, 0);
 	if (e->taken || (ns->holds && ns->extents.n_extents == 1))
 		return;
@@ -87,24 +121,36 @@ static void hold_parent(struct pool *p, uint32_t d)
 		block_hang(p, d);
 }
 
+/* A part of p->doomed, which is behind it by now; those that stay go to its end again. */
+static void settle_part(struct pool *p, const uint32_t *part, uint32_t n)
+{
+	uint32_t batch[PART], stay;
+
+	memcpy(batch, part, n * sizeof(*batch));
+	stay = doom_settle(&p->control, batch, n, &p->pins);
+	for (uint32_t i = 0; i < stay; i++)
+		push(p, &p->doomed, batch[i]);
+	p->n_doomed += stay;
+	for (uint32_t i = 0; i < n; i++)
+		if (block_state(p, part[i]) == DESC_FREE)
+			release(p, part[i]);
+}
+
 /* Frees what nobody reads any more. */
 static void settle(struct pool *p, uint64_t now)
 {
-	uint32_t n = p->n_doomed, stay;
+	uint32_t d = p->doomed.first, part[PART], n;
 
-	if (!n)
+	if (d == DESC_NONE)
 		return;
-	memcpy(p->batch, p->doomed, n * sizeof(*p->batch));
 	pool_scan_pins(p);
-	stay = doom_settle(&p->control, p->batch, n, &p->pins);
-	for (uint32_t i = 0; i < n; i++)
-		if (block_state(p, p->doomed[i]) == DESC_FREE)
-			release(p, p->doomed[i]);
-	memcpy(p->doomed, p->batch, stay * sizeof(*p->batch));
-	p->n_doomed = stay;
-	for (uint32_t i = 0; i < stay; i++)
-		hold_parent(p, p->doomed[i]);
-	p->doom_again = stay ? now + AGAIN + stay * AGAIN_BLOCK : UINT64_MAX;
+	chain_init(&p->doomed);
+	p->n_doomed = 0;
+	while ((n = part_of(p, &d, part)) != 0)
+		settle_part(p, part, n);
+	for (d = p->doomed.first; d != DESC_NONE; d = p->block[d].after)
+		hold_parent(p, d);
+	p->doom_again = p->n_doomed ? now + AGAIN + p->n_doomed * AGAIN_BLOCK : UINT64_MAX;
 }
 
 /* A part of a batch that is closed below; unlisted: its keys are free. */
@@ -120,8 +166,11 @@ static void mark_part(struct pool *p, const uint32_t *part, uint32_t n)
 
 static void doom(struct pool *p, const struct gathered *g, uint64_t now)
 {
-	for (uint32_t i = 0; i < g->n; i += PART)
-		mark_part(p, p->doomed + p->n_doomed + i, MIN(g->n - i, PART));
+	uint32_t d = g->chain.first, part[PART], n;
+
+	while ((n = part_of(p, &d, part)) != 0)
+		mark_part(p, part, n);
+	join(p, &p->doomed, &g->chain);
 	p->n_doomed += g->n;
 	p->count.flushed += g->n;
 	settle(p, now);
@@ -131,6 +180,7 @@ static void doom(struct pool *p, const struct gathered *g, uint64_t now)
 static int flush_step(struct pool *p, struct namespace *ns, uint64_t now, struct pool_flushed *f)
 {
 	struct gathered g = {
+		.chain = { DESC_NONE, DESC_NONE },
 		.room = p->flush_step,
 		.flush = ns->flush,
 		.why = MISS_FLUSHED,
@@ -237,7 +287,7 @@ int pool_pin_for_verify(struct pool *p, uint32_t desc, uint64_t gen, uint64_t *r
 int pool_verify_done(struct pool *p, uint32_t desc, uint64_t gen, int wrong, uint64_t now)
 {
 	struct verify_pin *v = find_verify(p, desc, gen);
-	struct gathered g = { .room = UINT32_MAX, .why = MISS_CORRUPT, .now = now };
+	struct gathered g = { .chain = { DESC_NONE, DESC_NONE }, .room = UINT32_MAX, .why = MISS_CORRUPT, .now = now };
 
 	if (!v)
 		return 0;

@@ -27,7 +27,6 @@ static void drop(struct pool *p, uint32_t d, enum miss_reason why, uint64_t now)
 {
 	block_note_gone(p, d, why, now);
 	owner_uncached(p, d);
-	block_left(p, d);
 	p->count.evicted++;
 	if (why == MISS_EXPIRED) {
 		p->count.expired++;
@@ -46,8 +45,9 @@ static void prefetch(const struct pool *p, const uint32_t *batch, uint32_t n)
 	}
 }
 
-uint32_t evictor_take(struct pool *p, const uint32_t *batch, uint32_t n, enum miss_reason why,
-		      uint64_t now)
+/* As evictor_take; the parents of its members know already that those go. */
+static uint32_t take(struct pool *p, const uint32_t *batch, uint32_t n, enum miss_reason why,
+		     uint64_t now)
 {
 	uint32_t freed;
 
@@ -67,6 +67,20 @@ uint32_t evictor_take(struct pool *p, const uint32_t *batch, uint32_t n, enum mi
 		else
 			drop(p, batch[i], why, now);
 	}
+	return freed;
+}
+
+uint32_t evictor_take(struct pool *p, const uint32_t *batch, uint32_t n, enum miss_reason why,
+		      uint64_t now)
+{
+	uint32_t freed;
+
+	/* Deepest first, so that a time goes up to the one that stays. */
+	for (uint32_t i = 0; i < n; i++)
+		block_pass(p, batch[i]);
+	freed = take(p, batch, n, why, now);
+	for (uint32_t i = 0; freed && i < n; i++)
+		block_leaf(p, block_parent(p, batch[i]));
 	return freed;
 }
 
@@ -104,7 +118,7 @@ static uint32_t gather(struct pool *p, const struct prey *prey, uint32_t *batch,
 	uint32_t n = 0, d;
 
 	while (n < prey->want && (d = lru_oldest(&ns->lru)) != LRU_NONE &&
-	       p->node[d].used < prey->before) {
+	       p->block[d].lru.used < prey->before) {
 		if (pinset_has(&p->pins, d)) {
 			set_aside(p, ns, aside, d);
 			continue;
@@ -127,7 +141,7 @@ static uint32_t hunt(struct pool *p, const struct prey *prey, uint64_t now)
 	/* Again when all of a batch was pinned between the two snapshots. */
 	for (unsigned int i = 0; i < TRIES && !freed; i++) {
 		n = gather(p, prey, batch, &aside);
-		freed = evictor_take(p, batch, n, prey->why, now);
+		freed = take(p, batch, n, prey->why, now);
 	}
 	put_back(p, &aside, now);
 	return freed;
@@ -150,7 +164,7 @@ static uint64_t expires_at(const struct pool *p, const struct namespace *ns)
 {
 	uint32_t d = lru_oldest(&ns->lru);
 
-	return d == LRU_NONE || !ns->ttl_ns ? UINT64_MAX : p->node[d].used + ns->ttl_ns;
+	return d == LRU_NONE || !ns->ttl_ns ? UINT64_MAX : p->block[d].lru.used + ns->ttl_ns;
 }
 
 static uint64_t expire(struct pool *p, struct namespace *ns, uint64_t now)
@@ -191,7 +205,7 @@ struct namespace *evictor_coldest(struct pool *p)
 
 		if (d == LRU_NONE)
 			continue;
-		order = namespace_order(ns, p->node[d].used);
+		order = namespace_order(ns, p->block[d].lru.used);
 		if (!best || order < least) {
 			best = ns;
 			least = order;

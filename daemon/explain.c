@@ -47,11 +47,11 @@ void explain_fanout(const struct pool *p, uint32_t ns, uint32_t desc,
 	uint32_t d = DESC_NONE;
 
 	if (x)
-		d = desc == DESC_NONE ? x->roots : p->block[desc].child;
+		d = desc == DESC_NONE ? x->roots : block_child(&p->block[desc]);
 	for (uint32_t n = 0; d != DESC_NONE && n < EXPLAIN_CHILDREN_MAX; n++) {
 		if (block_state(p, d) == DESC_COMMITTED) {
 			f.children++;
-			f.once += p->block[d].child == DESC_NONE && !shared(ctx, d);
+			f.once += block_child(&p->block[d]) == DESC_NONE && !shared(ctx, d);
 		}
 		d = p->block[d].next;
 	}

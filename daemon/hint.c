@@ -8,7 +8,7 @@
 static uint64_t before_all(const struct pool *p, const struct namespace *ns)
 {
 	uint32_t d = lru_oldest(&ns->lru);
-	uint64_t used = d == LRU_NONE ? 0 : p->node[d].used;
+	uint64_t used = d == LRU_NONE ? 0 : p->block[d].lru.used;
 
 	return used ? used - 1 : 0;
 }
@@ -19,7 +19,7 @@ static uint64_t before_all(const struct pool *p, const struct namespace *ns)
  */
 static int is_its_own(const struct pool *p, uint32_t d, uint32_t below, uint64_t last)
 {
-	if (pin_holds(&p->pin, d) || p->node[d].used > last || p->block[d].child != below)
+	if (pin_holds(&p->pin, d) || p->block[d].lru.used > last || block_child(&p->block[d]) != below)
 		return 0;
 	return below == DESC_NONE || p->block[below].next == DESC_NONE;
 }
@@ -28,11 +28,11 @@ static int is_its_own(const struct pool *p, uint32_t d, uint32_t below, uint64_t
  */
 static uint32_t lower(struct pool *p, struct namespace *ns, uint32_t d, uint64_t used)
 {
-	uint64_t last = p->node[d].used;
+	uint64_t last = p->block[d].lru.used;
 	uint32_t n = 0, below = DESC_NONE;
 
 	while (n < LOWER_BLOCKS && d != DESC_NONE && is_its_own(p, d, below, last)) {
-		if (!n || p->node[d].used > used)
+		if (!n || p->block[d].lru.used > used)
 			lru_set(&ns->lru, d, used);
 		n++;
 		below = d;

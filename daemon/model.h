@@ -52,7 +52,6 @@ struct pool {
 
 	/* By number of the descriptor; touched only as far as numbers were ever used. */
 	struct block *block;
-	struct lru_node *node;
 	uint32_t free_block;  /* chain of numbers that were used before, last freed first */
 	uint32_t fresh_block; /* numbers from here on never were */
 	uint32_t n_blocks;    /* numbers in use */
@@ -70,8 +69,8 @@ struct pool {
 	int woken;                    /* a block stopped being RESERVED since the last pool_wake */
 
 	struct pinset pins;           /* the snapshot at hand */
-	uint32_t *batch;              /* max_blocks: blocks on their way out */
-	uint32_t *doomed;             /* max_blocks: DOOMED blocks, each before its parent */
+	uint32_t *batch;              /* RECLAIM_BLOCKS: blocks on their way out */
+	struct pool_chain doomed;     /* DOOMED blocks, each before its parent; after only */
 	uint32_t n_doomed;
 	uint32_t flushes;             /* the number of the last flush; never 0 */
 	uint64_t doom_again;          /* when to look at them again */

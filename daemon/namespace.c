@@ -184,7 +184,7 @@ static int open_new(struct pool *p, const uint8_t *desc, size_t n, const struct 
 	p->namespaces_end = MAX(p->namespaces_end, ns->number + 1);
 	nsdesc_seed(desc, n, ns->seed);
 	extent_set_init(&ns->extents, ns->number, granules, stride);
-	lru_init(&ns->lru, p->node, NULL);
+	lru_init(&ns->lru, &p->block->lru, sizeof(*p->block), NULL);
 	tell(p, ns, v);
 	*ret = ns;
 	return 0;

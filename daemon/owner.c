@@ -56,7 +56,7 @@ void owner_charge(struct pool *p, struct pool_owner *o, uint32_t d)
 	chain_append(p, &o->reserved, d);
 	o->n_reserved++;
 	o->reserved_bytes += block_namespace(p, d)->stride;
-	p->next_time_out = MIN(p->next_time_out, p->node[d].used + p->cfg.reservation_ns);
+	p->next_time_out = MIN(p->next_time_out, block_time(p, d) + p->cfg.reservation_ns);
 }
 
 void owner_discharge(struct pool *p, struct pool_owner *o, uint32_t d)
@@ -155,7 +155,7 @@ static uint64_t due(const struct pool *p, const struct pool_owner *o)
 {
 	if (o->reserved.first == DESC_NONE)
 		return UINT64_MAX;
-	return p->node[o->reserved.first].used + p->cfg.reservation_ns;
+	return block_time(p, o->reserved.first) + p->cfg.reservation_ns;
 }
 
 void pool_set_timeouts(struct pool *p, uint64_t reservation_ns, uint64_t quarantine_ns)
@@ -198,7 +198,7 @@ uint64_t owner_release_orphans(struct pool *p, uint64_t now, uint32_t *budget)
 {
 	uint32_t d;
 
-	while ((d = p->orphans.first) != DESC_NONE && p->node[d].used <= now) {
+	while ((d = p->orphans.first) != DESC_NONE && block_time(p, d) <= now) {
 		struct namespace *ns = block_namespace(p, d);
 
 		if (!*budget)
@@ -207,7 +207,7 @@ uint64_t owner_release_orphans(struct pool *p, uint64_t now, uint32_t *budget)
 		reserve_unquarantine(p, d, 1);
 		namespace_shrink_unused(p, ns);
 	}
-	return d == DESC_NONE ? UINT64_MAX : p->node[d].used;
+	return d == DESC_NONE ? UINT64_MAX : block_time(p, d);
 }
 
 void pool_owner_end(struct pool *p, struct pool_owner *o, uint64_t now)
@@ -266,7 +266,7 @@ void pool_owner_gone(struct pool *p, struct pool_owner *o, uint64_t now)
 	pool_owner_end(p, o, now);
 	while ((d = o->quarantine.first) != DESC_NONE) {
 		chain_remove(p, &o->quarantine, d);
-		p->node[d].used = now + p->cfg.quarantine_ns;
+		block_set_time(p, d, now + p->cfg.quarantine_ns);
 		chain_append(p, &p->orphans, d);
 	}
 	o->n_quarantine = 0;

@@ -106,18 +106,15 @@ static int make_arrays(struct pool *p)
 	size_t n = p->cfg.max_blocks;
 
 	p->block = calloc(n, sizeof(*p->block));
-	p->node = calloc(n, sizeof(*p->node));
-	p->batch = calloc(n, sizeof(*p->batch));
-	p->doomed = calloc(n, sizeof(*p->doomed));
+	p->batch = calloc(RECLAIM_BLOCKS, sizeof(*p->batch));
 	p->pins.bits = calloc((n + 63) / 64, sizeof(uint64_t));
 	p->pins.max_blocks = p->cfg.max_blocks;
 	p->index.c = &p->control;
 	p->index.claimed = calloc(p->control.bucket_mask + 1, sizeof(*p->index.claimed));
 	p->namespaces = calloc(p->cfg.max_namespaces, sizeof(*p->namespaces));
-	return p->block && p->node && p->batch && p->doomed && p->pins.bits && p->index.claimed &&
-			       p->namespaces
-		       ? 0
-		       : -ENOMEM;
+	return p->block && p->batch && p->pins.bits && p->index.claimed && p->namespaces ?
+		       0 :
+		       -ENOMEM;
 }
 
 static int make_parts(struct pool *p)
@@ -171,6 +168,7 @@ int pool_new(const struct pool_config *cfg, const struct pool_ops *ops, void *ct
 	p->flush_step = POOL_FLUSH_STEP;
 	p->reclaim_blocks = RECLAIM_BLOCKS;
 	chain_init(&p->orphans);
+	chain_init(&p->doomed);
 	list_init(&p->waiters);
 	owner_table_init(&p->owners);
 	pin_table_init(&p->pin);
@@ -196,9 +194,7 @@ struct pool *pool_free(struct pool *p)
 	free(p->namespaces);
 	free(p->index.claimed);
 	free(p->pins.bits);
-	free(p->doomed);
 	free(p->batch);
-	free(p->node);
 	free(p->block);
 	fd_unmap(p->region, p->region_bytes);
 	close_fd(p->memory_fd);

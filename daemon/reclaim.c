@@ -20,7 +20,7 @@ struct window {
 static struct taker taker_of(const struct pool *p, struct namespace *ns, uint64_t now)
 {
 	uint32_t oldest = lru_oldest(&ns->lru);
-	uint64_t own = oldest == LRU_NONE ? 0 : pool_since(p->node[oldest].used, now);
+	uint64_t own = oldest == LRU_NONE ? 0 : pool_since(p->block[oldest].lru.used, now);
 
 	return (struct taker){ .ns = ns, .now = now, .idle = MAX(RECLAIM_IDLE, 2 * own + 1) };
 }
@@ -105,7 +105,7 @@ static int gather_one(struct pool *p, uint32_t d, void *arg)
 		return r;
 	}
 	lru_remove(&block_namespace(p, d)->lru, d);
-	g->used = MAX(g->used, p->node[d].used);
+	g->used = MAX(g->used, p->block[d].lru.used);
 	p->batch[g->n++] = d;
 	return LOOK_FINE;
 }

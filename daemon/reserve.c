@@ -85,7 +85,7 @@ static void grant(struct pool *p, struct run *r, uint32_t d, uint64_t bucket, ui
 	uint64_t gen = desc_reserve(&p->control, d, &id, TIER_HOST, slot);
 
 	extent_of(&p->extents, slot)->busy++;
-	p->node[d].used = r->now;
+	block_set_time(p, d, r->now);
 	keymap_add(&p->keymap, &id.key, d, bucket == index_place(&p->control, &id.key).bucket[1]);
 	block_hang(p, d);
 	block_count(p, d, DESC_FREE, DESC_RESERVED);

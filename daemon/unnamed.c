@@ -22,7 +22,7 @@ static struct pool_grant grant(struct pool *p, struct pool_owner *o, struct name
 	uint64_t gen = desc_reserve(&p->control, d, &id, TIER_HOST, slot);
 
 	extent_of(&p->extents, slot)->busy++;
-	p->node[d].used = now;
+	block_set_time(p, d, now);
 	block_count(p, d, DESC_FREE, DESC_RESERVED);
 	owner_charge_unnamed(p, o, d);
 	return (struct pool_grant){ .desc = d, .slot = slot, .gen = gen };

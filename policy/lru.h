@@ -11,28 +11,46 @@
 #ifndef KVP_POLICY_LRU_H
 #define KVP_POLICY_LRU_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define LRU_NONE 0xffffffffu
+#define LRU_HEAP 0x80000000u
 
-/* One for each block, by number, in an array of the caller. */
+/* A time in four-byte steps, so that a node of 12 bytes has no hole. */
+typedef uint64_t lru_time __attribute__((aligned(4)));
+
+/*
+ * One for each block, somewhere in what its caller keeps of it. link: in the heap, LRU_HEAP and the
+ * place there. A block that is not in it leaves the word to its caller, as long as it is LRU_NONE
+ * or below 2^30: what is no leaf needs no place, and a leaf has no first child.
+ */
 struct lru_node {
-	uint64_t used;  /* time of last use; any monotone clock */
-	uint32_t place; /* in the heap, LRU_NONE when it is not in it */
+	lru_time used; /* time of last use; any monotone clock */
+	uint32_t link;
 };
 
+static inline int lru_has(const struct lru_node *n)
+{
+	return n->link >> 30 == LRU_HEAP >> 30;
+}
+
 struct lru {
-	struct lru_node *node;
-	uint32_t *heap; /* room for as many as may be leaves at once */
+	char *node; /* of block 0; stride bytes from one to the next */
+	size_t stride;
+	uint32_t *heap; /* room for as many as may be leaves at once, at most 2^30 */
 	uint32_t count;
 };
 
-void lru_init(struct lru *l, struct lru_node *node, uint32_t *heap);
+void lru_init(struct lru *l, struct lru_node *node, size_t stride, uint32_t *heap);
 
-/* A block became a leaf, with the time that its node has; it must not be in the heap. */
+/* A block became a leaf, with the time that its node has; its link is LRU_NONE. */
 void lru_insert(struct lru *l, uint32_t block);
 
-/* A block is no leaf any more, or goes. Not being in the heap is fine. */
+/*
+ * A block is no leaf any more, or goes: its link is LRU_NONE then. Not being in the heap is fine,
+ * and changes nothing.
+ */
 void lru_remove(struct lru *l, uint32_t block);
 
 /* A use: the node's time becomes used when that is later, and its place follows if it is a leaf. */

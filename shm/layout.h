@@ -141,18 +141,18 @@ static_assert(offsetof(struct desc, ns) == 60, "");
  * writer    W daemon before COMMITTED: number of the session that wrote the bytes. R readers, to
  *           count what came from another program.
  * check     W daemon before COMMITTED: a 32-bit mix of key, parent, crc, depth, ns and writer
- *           (desc_check). R a successor daemon, which drops a block whose check is wrong.
+ *           (desc_check). R a successor daemon, which drops a block whose check is wrong. While
+ *           RESERVED, it is the time when that began; in QUARANTINE, the time when that ends, once
+ *           the writer is surely gone (ns of the boot clock). R the daemon.
  */
 struct desc_aux {
 	uint64_t writer;
-	uint32_t check;
-	uint32_t zero;
+	uint64_t check;
 };
 
 static_assert(sizeof(struct desc_aux) == 16, "");
 static_assert(offsetof(struct desc_aux, writer) == 0, "");
 static_assert(offsetof(struct desc_aux, check) == 8, "");
-static_assert(offsetof(struct desc_aux, zero) == 12, "");
 
 /*
  * The index: buckets of one cache line, eight entries each: tag:16 | gen:16 | descriptor + 1:32,

@@ -86,7 +86,7 @@ static void walk_trees(struct audit *a)
 	}
 	for (uint32_t d = 0; d < p->fresh_block; d++)
 		if (block_state(p, d) != DESC_FREE)
-			walk_list(a, p->block[d].child, d);
+			walk_list(a, block_child(&p->block[d]), d);
 }
 
 /* A doomed block keeps its parent; a block in quarantine nobody. */
@@ -103,6 +103,11 @@ static void check_tree(struct audit *a, uint32_t d, enum desc_state s)
 	expect(a->in_tree[d] == !block_loose(&a->p->block[d]), "block %u: loose", d);
 }
 
+static uint64_t used_of(const struct pool *p, uint32_t d)
+{
+	return p->block[d].lru.used;
+}
+
 static void check_heaps(struct audit *a)
 {
 	struct pool *p = a->p;
@@ -112,9 +117,9 @@ static void check_heaps(struct audit *a)
 		for (uint32_t i = 0; i < ns->lru.count; i++) {
 			uint32_t d = ns->lru.heap[i];
 
-			expect(p->node[d].place == i, "block %u: place", d);
+			expect(p->block[d].lru.link == (LRU_HEAP | i), "block %u: place", d);
 			expect(block_namespace(p, d) == ns, "block %u in a strange heap", d);
-			expect(!i || p->node[ns->lru.heap[(i - 1) / 2]].used <= p->node[d].used,
+			expect(used_of(p, ns->lru.heap[i ? (i - 1) / 2 : 0]) <= used_of(p, d),
 			       "heap order at %u", i);
 			a->in_heap[d] = 1;
 		}
@@ -127,7 +132,7 @@ static void check_leaf(struct audit *a, uint32_t d, enum desc_state s)
 
 	expect(a->in_heap[d] == leaf, "block %u, state %d, %u children: in heap %d", d, s,
 	       a->children[d], a->in_heap[d]);
-	expect(leaf || a->p->node[d].place == LRU_NONE, "block %u has a place", d);
+	expect(leaf == lru_has(&a->p->block[d].lru), "block %u has a place", d);
 }
 
 static void check_key(struct audit *a, uint32_t d, enum desc_state s)
@@ -135,8 +140,10 @@ static void check_key(struct audit *a, uint32_t d, enum desc_state s)
 	struct block_key key = desc_key(&a->p->control, d);
 	uint32_t mapped = keymap_find(&a->p->keymap, &key);
 
-	expect((block_find(a->p, &key) == d) == hangs(a, d, s), "block %u, state %d, under its key", d, s);
-	expect((mapped == d) == (s == DESC_RESERVED && !a->unnamed[d]), "block %u, state %d, in the map", d, s);
+	expect((block_find(a->p, &key) == d) == hangs(a, d, s), "block %u, state %d, under its key",
+	       d, s);
+	expect((mapped == d) == (s == DESC_RESERVED && !a->unnamed[d]),
+	       "block %u, state %d, in the map", d, s);
 	expect((index_find(&a->p->control, &key) == d) == (s == DESC_COMMITTED),
 	       "block %u, state %d, in the index", d, s);
 }
@@ -169,7 +176,8 @@ static void check_unnamed(struct audit *a, const struct pool_owner *o)
 
 		expect(!memcmp(&key, &none, sizeof(key)), "block %u is unnamed and has a key", d);
 		expect(block_parent(a->p, d) == DESC_NONE, "block %u is unnamed, has a parent", d);
-		expect(a->p->block[d].child == DESC_NONE, "block %u is unnamed, has children", d);
+		expect(block_child(&a->p->block[d]) == DESC_NONE,
+		       "block %u is unnamed, has children", d);
 		a->unnamed[d] = 1;
 		a->n_unnamed++;
 	}
@@ -220,8 +228,8 @@ static void check_owners(struct audit *a)
 	}
 	walk_chain(a, &p->orphans, 0, DESC_QUARANTINE);
 	for (uint32_t d = p->orphans.first; d != DESC_NONE; d = p->block[d].after) {
-		expect(p->node[d].used >= last, "orphans out of order");
-		last = p->node[d].used;
+		expect(block_time(p, d) >= last, "orphans out of order");
+		last = block_time(p, d);
 	}
 }
 
@@ -229,14 +237,18 @@ static void check_doomed(struct audit *a)
 {
 	struct pool *p = a->p;
 
-	for (uint32_t i = 0; i < p->n_doomed; i++) {
-		uint32_t d = p->doomed[i], parent = block_parent(p, d);
+	uint32_t n = 0;
+
+	for (uint32_t d = p->doomed.first; d != DESC_NONE; d = p->block[d].after, n++) {
+		uint32_t parent = block_parent(p, d);
 
 		expect(block_state(p, d) == DESC_DOOMED, "block %u in the list of doomed ones", d);
 		expect(parent == DESC_NONE || !a->doomed[parent], "block %u behind its parent", d);
 		expect(!a->doomed[d], "block %u doomed twice", d);
 		a->doomed[d] = 1;
+		expect(p->block[d].after != DESC_NONE || p->doomed.last == d, "end of the doomed");
 	}
+	expect(n == p->n_doomed, "%u doomed blocks, counted %u", n, p->n_doomed);
 }
 
 static void check_extent(struct audit *a, struct namespace *ns, struct extent *e)

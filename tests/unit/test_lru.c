@@ -20,8 +20,8 @@ static struct lru l;
 static int setup(void **state)
 {
 	for (uint32_t i = 0; i < BLOCKS; i++)
-		node[i] = (struct lru_node){ .used = 0, .place = LRU_NONE };
-	lru_init(&l, node, heap);
+		node[i] = (struct lru_node){ .used = 0, .link = LRU_NONE };
+	lru_init(&l, node, sizeof(*node), heap);
 	return 0;
 }
 
@@ -100,7 +100,7 @@ static uint64_t naive_oldest(void)
 	uint64_t best = UINT64_MAX;
 
 	for (uint32_t i = 0; i < BLOCKS; i++)
-		if (node[i].place != LRU_NONE && node[i].used < best)
+		if (lru_has(&node[i]) && node[i].used < best)
 			best = node[i].used;
 	return best;
 }
@@ -115,7 +115,7 @@ static void any_order_of_calls(void **state)
 
 		h = mix64(h + round);
 		b = (uint32_t)(h % BLOCKS);
-		if (node[b].place == LRU_NONE) {
+		if (!lru_has(&node[b])) {
 			node[b].used = h >> 40;
 			lru_insert(&l, b);
 			in++;
@@ -148,7 +148,7 @@ static void draining_is_sorting(void **state)
 		assert_true(node[b].used >= last);
 		last = node[b].used;
 		lru_remove(&l, b);
-		assert_int_equal(node[b].place, LRU_NONE);
+		assert_int_equal(node[b].link, LRU_NONE);
 	}
 }
 

@@ -422,7 +422,7 @@ static void what_an_eviction_gives_back_is_still_flushed(void **state)
 	fixture_commit(&f, &b, fixture_reserve(&f, &b, ns, NULL, keys, 1023));
 	f.on_scan = NULL;
 	assert_int_equal(fixture_cached(&f, ns, 0, 1), 1);
-	assert_int_equal(f.p->node[late_pin].used, f.now);
+	assert_int_equal(f.p->block[late_pin].lru.used, f.now);
 	assert_int_equal(pool_flush(f.p, ns, 0, f.now, &flushed), 0);
 	assert_int_equal(fixture_cached(&f, ns, 0, 1), 0);
 	assert_int_equal(fixture_cached(&f, ns, 10, 1023), 1023);

@@ -129,9 +129,9 @@ static void a_touch_of_another_namespace_moves_nothing(void **state)
 
 	fill(1, 4);
 	d = leaf_of(1, 4);
-	used = f.p->node[d].used;
+	used = f.p->block[d].lru.used;
 	pool_touch(f.p, other, d, 64, 64, f.now);
-	assert_int_equal(f.p->node[d].used, used);
+	assert_int_equal(f.p->block[d].lru.used, used);
 }
 
 static void shared_heads_outlive_their_tails(void **state)
@@ -175,7 +175,7 @@ static void a_pinned_leaf_counts_as_used_now(void **state)
 	fixture_chain(&f, &a, ns, 100, 64);
 	fixture_unpin(&f, 0, 0);
 	assert_int_equal(fixture_cached(&f, ns, 1, 64), 64);
-	assert_int_equal(f.p->node[leaf_of(1, 64)].used, f.now);
+	assert_int_equal(f.p->block[leaf_of(1, 64)].lru.used, f.now);
 	fixture_pass(&f, NSEC_PER_SEC);
 	fixture_chain(&f, &a, ns, 101, 64);
 	assert_int_equal(fixture_cached(&f, ns, 1, 64), 64);

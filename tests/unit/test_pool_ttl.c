@@ -222,13 +222,13 @@ static void a_hint_reaches_an_hour_at_most(void **state)
 	fixture_pass(&f, 1000 * NSEC_PER_SEC);
 	fixture_chain(&f, &a, ns, 1, 20);
 	hint(1, 20, UINT32_MAX * NSEC_PER_SEC, 99);
-	assert_int_equal(f.p->node[block_of(1, 20)].used, f.now + POOL_HINT_MAX);
+	assert_int_equal(f.p->block[block_of(1, 20)].lru.used, f.now + POOL_HINT_MAX);
 	/* Again is not more. */
 	hint(1, 20, 0, 99);
 	hint(1, 20, 0, 99);
-	assert_int_equal(f.p->node[block_of(1, 20)].used, f.now + 49 * PRIORITY_STEP_NS);
+	assert_int_equal(f.p->block[block_of(1, 20)].lru.used, f.now + 49 * PRIORITY_STEP_NS);
 	hint(1, 20, 5 * NSEC_PER_SEC, 1);
-	assert_int_equal(f.p->node[block_of(1, 20)].used,
+	assert_int_equal(f.p->block[block_of(1, 20)].lru.used,
 			 f.now + 5 * NSEC_PER_SEC - 49 * PRIORITY_STEP_NS);
 }
 
