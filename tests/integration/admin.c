@@ -94,7 +94,12 @@ double admin_wait_quiet(const struct daemon *d, unsigned int n)
 
 void admin_check_sums(const Kvpool__StatusReply *s)
 {
+	uint64_t missed = 0;
+
 	assert(s->asked_tokens == s->hit_tokens + s->miss_tokens);
+	for (size_t i = 0; i < s->n_miss_reasons; i++)
+		missed += s->miss_reasons[i];
+	assert(s->miss_tokens == missed);
 	assert(s->pool_handed_bytes == s->cached_bytes + s->writing_bytes + s->quarantined_bytes +
 					       s->doomed_bytes + s->free_bytes);
 	assert(s->leased_bytes <= s->cached_bytes + s->doomed_bytes);
