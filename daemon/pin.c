@@ -8,6 +8,7 @@
 
 struct pin {
 	struct list link;
+	uint32_t at; /* its place in the table's tip */
 	struct pool_pin pub;
 };
 
@@ -30,16 +31,16 @@ void pin_table_fini(struct pin_table *t)
 {
 	struct pin *x, *tmp;
 
-	list_for_each_safe(x, tmp, &t->all, link) free(x);
+	list_for_each_safe(x, tmp, &t->all, link)
+		free(x);
 	list_init(&t->all);
 	free(t->holds);
 }
 
 void pin_scan(const struct pin_table *t, struct pinset *pins)
 {
-	const struct pin *x;
-
-	list_for_each(x, &t->all, link) pinset_add(pins, x->pub.desc);
+	for (uint32_t i = 0; i < t->count; i++)
+		pinset_add(pins, t->tip[i]);
 }
 
 static uint32_t depth_of(const struct pool *p, uint32_t d)
@@ -63,9 +64,9 @@ static void hold(struct pool *p, uint32_t d)
 
 static int is_tip(const struct pin_table *t, uint32_t d)
 {
-	const struct pin *x;
-
-	list_for_each(x, &t->all, link) if (x->pub.desc == d) return 1;
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->tip[i] == d)
+			return 1;
 	return 0;
 }
 
@@ -84,10 +85,18 @@ static void let_go(struct pool *p, uint32_t d)
 	}
 }
 
+static void set_tip(struct pin_table *t, uint32_t at, struct pin *x)
+{
+	t->tip[at] = x->pub.desc;
+	t->of_tip[at] = x;
+	x->at = at;
+}
+
 static void drop_pin(struct pool *p, struct pin *x)
 {
 	list_del(&x->link);
 	p->pin.count--;
+	set_tip(&p->pin, x->at, p->pin.of_tip[p->pin.count]);
 	let_go(p, x->pub.desc);
 	free(x);
 }
@@ -105,8 +114,7 @@ uint32_t pin_drop(struct pool *p, uint32_t d)
 
 	if (!(p->pin.holds[d] & PIN_IS_TIP))
 		return 0;
-	list_for_each_safe(x, tmp, &p->pin.all, link)
-	{
+	list_for_each_safe(x, tmp, &p->pin.all, link) {
 		if (x->pub.desc != d)
 			continue;
 		end(p, x, PIN_END_FLUSHED);
@@ -120,7 +128,8 @@ uint32_t pin_count_ns(const struct pin_table *t, uint32_t ns)
 	const struct pin *x;
 	uint32_t n = 0;
 
-	list_for_each(x, &t->all, link) n += x->pub.ns == ns;
+	list_for_each(x, &t->all, link)
+		n += x->pub.ns == ns;
 	return n;
 }
 
@@ -131,8 +140,7 @@ uint64_t pin_time_out(struct pool *p, uint64_t now)
 	if (now < p->pin.next)
 		return p->pin.next;
 	p->pin.next = UINT64_MAX;
-	list_for_each_safe(x, tmp, &p->pin.all, link)
-	{
+	list_for_each_safe(x, tmp, &p->pin.all, link) {
 		if (x->pub.until <= now)
 			end(p, x, PIN_END_TTL);
 		else
@@ -146,8 +154,9 @@ static struct pin *least(const struct pin_table *t)
 {
 	struct pin *x, *worst = NULL;
 
-	list_for_each(x, &t->all, link) if (!worst || x->pub.priority <= worst->pub.priority)
-		worst = x;
+	list_for_each(x, &t->all, link)
+		if (!worst || x->pub.priority <= worst->pub.priority)
+			worst = x;
 	return worst;
 }
 
@@ -186,8 +195,9 @@ static struct pin *find_same(const struct pin_table *t, uint32_t d, const char *
 	struct pin *x;
 
 	if (t->holds[d] & PIN_IS_TIP)
-		list_for_each(x, &t->all,
-			      link) if (x->pub.desc == d && !strcmp(x->pub.label, label)) return x;
+		list_for_each(x, &t->all, link)
+			if (x->pub.desc == d && !strcmp(x->pub.label, label))
+				return x;
 	return NULL;
 }
 
@@ -210,7 +220,7 @@ static int add(struct pool *p, uint32_t d, const char *label, uint64_t now, stru
 	};
 	strncpy(x->pub.label, label, POOL_PIN_LABEL);
 	list_add_tail(&p->pin.all, &x->link);
-	p->pin.count++;
+	set_tip(&p->pin, p->pin.count++, x);
 	hold(p, d);
 	*ret = x;
 	return 0;
@@ -250,8 +260,7 @@ int pool_unpin(struct pool *p, uint64_t number, uint64_t *ret_bytes)
 	uint64_t before = p->pin.bytes;
 	struct pin *x;
 
-	list_for_each(x, &p->pin.all, link)
-	{
+	list_for_each(x, &p->pin.all, link) {
 		if (x->pub.number != number)
 			continue;
 		drop_pin(p, x);
@@ -265,7 +274,9 @@ const struct pool_pin *pool_pin_next(const struct pool *p, uint64_t after)
 {
 	const struct pin *x;
 
-	list_for_each(x, &p->pin.all, link) if (x->pub.number > after) return &x->pub;
+	list_for_each(x, &p->pin.all, link)
+		if (x->pub.number > after)
+			return &x->pub;
 	return NULL;
 }
 
@@ -280,6 +291,8 @@ const struct pool_pin *pool_pin_at(const struct pool *p, uint32_t desc)
 
 	if (!(p->pin.holds[desc] & PIN_IS_TIP))
 		return NULL;
-	list_for_each(x, &p->pin.all, link) if (x->pub.desc == desc) return &x->pub;
+	list_for_each(x, &p->pin.all, link)
+		if (x->pub.desc == desc)
+			return &x->pub;
 	return NULL;
 }

@@ -15,9 +15,14 @@
 /* In a block's count: it is the deepest one of a pin. */
 #define PIN_IS_TIP 0x8000u
 
+struct pin;
+
 struct pin_table {
 	struct list all; /* of struct pin, by their numbers */
 	uint32_t count;
+	/* The block of each, in no order: what each snapshot reads. And whose that is. */
+	uint32_t tip[POOL_PINS_MAX];
+	struct pin *of_tip[POOL_PINS_MAX];
 	uint64_t last; /* number given */
 	uint64_t budget, bytes;
 	uint64_t next; /* when the first one ends */

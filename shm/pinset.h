@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define PINSET_LIST 1024u
+#define PINSET_LIST 2048u
 
 /* bits: (max_blocks + 63) / 64 words, zeroed at the start. */
 struct pinset {

@@ -388,6 +388,8 @@ static void check_pins(struct audit *a)
 		holds[x->desc] |= PIN_IS_TIP;
 	}
 	expect(n == p->pin.count, "number of pins");
+	for (uint32_t i = 0; i < n; i++)
+		expect(holds[p->pin.tip[i]] & PIN_IS_TIP, "block %u is no pin's", p->pin.tip[i]);
 	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;) {
 		uint64_t blocks = 0;
 

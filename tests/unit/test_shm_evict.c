@@ -12,7 +12,7 @@
 #include "shm/word.h"
 #include "tests/shm/region.h"
 
-#define BLOCKS 2048u
+#define BLOCKS 4096u
 #define CHAIN  6u
 
 static struct region r;
