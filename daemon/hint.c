@@ -24,7 +24,8 @@ static int is_its_own(const struct pool *p, uint32_t d, uint32_t below, uint64_t
 	return below == DESC_NONE || p->block[below].next == DESC_NONE;
 }
 
-/* A parent comes into the order with the latest of its own time and its children's: so all of it.
+/*
+ * A parent comes into the order with the latest of its own time and its children's: so all of it.
  */
 static uint32_t lower(struct pool *p, struct namespace *ns, uint32_t d, uint64_t used)
 {
