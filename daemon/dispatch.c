@@ -33,6 +33,7 @@ static const struct operation operations[] = {
 	{ OP_NAMESPACES, SESSION_ADMIN, handler_namespaces },
 	{ OP_CLIENTS, SESSION_ADMIN, handler_clients },
 	{ OP_FLUSH, SESSION_ADMIN, handler_flush },
+	{ OP_RESIZE, SESSION_ADMIN, handler_resize },
 	{ OP_STATS_RESET, SESSION_ADMIN, handler_stats_reset },
 	{ OP_KICK, SESSION_ADMIN, handler_kick },
 	{ OP_PIN, SESSION_ADMIN, handler_pin },

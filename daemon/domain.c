@@ -10,6 +10,7 @@
 #include "daemon/domain.h"
 #include "daemon/gate.h"
 #include "daemon/log.h"
+#include "daemon/memory.h"
 #include "daemon/touches.h"
 #include "daemon/verify.h"
 #include "daemon/wait.h"
@@ -53,6 +54,13 @@ static void domain_punch(void *ctx, uint64_t offset, uint64_t bytes)
 	backing_punch(d->backing, offset, bytes);
 }
 
+static void domain_drop(void *ctx, uint64_t offset, uint64_t bytes)
+{
+	struct domain *d = ctx;
+
+	backing_punch(d->backing, offset, bytes);
+}
+
 static void domain_wake(void *ctx, struct pool_waiter *w, uint32_t present)
 {
 	wait_wake(w, present);
@@ -82,6 +90,7 @@ static const struct pool_ops domain_pool_ops = {
 	.scan_pins = domain_scan_pins,
 	.populate = domain_populate,
 	.punch = domain_punch,
+	.drop = domain_drop,
 	.wake = domain_wake,
 	.pin_ended = domain_pin_ended,
 };
@@ -223,9 +232,11 @@ static int domain_make_pool(struct domain *d)
 	const struct config *c = d->config;
 	unsigned int shift = pool_granule_shift(c->host.pool_bytes);
 	uint64_t bytes = c->host.pool_bytes >> shift << shift;
+	uint64_t most = pool_max_bytes(bytes, shift, memory_machine(""));
 	uint64_t blocks = MIN(MAX(bytes / DOMAIN_BLOCK_BYTES, DOMAIN_BLOCKS_MIN), POOL_BLOCKS_MAX);
 	const struct pool_config cfg = {
 		.pool_bytes = bytes,
+		.max_bytes = most,
 		.max_blocks = c->host.max_blocks ?: (uint32_t)blocks,
 		.max_namespaces = c->limits.max_namespaces,
 		.granule_shift = shift,
@@ -238,7 +249,7 @@ static int domain_make_pool(struct domain *d)
 
 	if (r < 0)
 		return r;
-	return backing_new(d->worker, pool_memory_fd(d->pool), bytes, shift, domain_on_punched, d,
+	return backing_new(d->worker, pool_memory_fd(d->pool), most, shift, domain_on_punched, d,
 			   &d->backing);
 }
 
@@ -273,7 +284,7 @@ static int domain_make(struct domain *d)
 	d->arena_memory = malloc(CODEC_ARENA_BYTES);
 	if (!d->leased.bits || !d->arena_memory)
 		return -ENOMEM;
-	domain_apply_pin_budget(d);
+	domain_apply_shares(d);
 	codec_arena_init(&d->arena, d->arena_memory, CODEC_ARENA_BYTES);
 	return domain_add_sources(d);
 }
@@ -327,12 +338,82 @@ struct domain *domain_free(struct domain *d)
 	return NULL;
 }
 
-int domain_check_config(const struct domain *d, const struct config *now,
+static double gib(uint64_t bytes)
+{
+	return (double)bytes / (double)GIB(1);
+}
+
+/* Why pool_resize refused, for whoever asked. */
+static void domain_refuse_size(const struct domain *d, uint64_t bytes, int r,
+			       char text[DOMAIN_WHY_BYTES])
+{
+	uint32_t ns;
+	uint64_t least = pool_least_bytes(d->pool, &ns);
+	const char *model = NULL;
+	const uint8_t *seed;
+
+	if (ns != NS_NONE)
+		(void)pool_ns_names(d->pool, ns, &model, &seed);
+	if (r == -EFBIG)
+		snprintf(text, DOMAIN_WHY_BYTES,
+			 "%.2f GiB is more than the %.2f GiB that this pool can have while the daemon "
+			 "runs: for more set pool_size and restart it", gib(bytes),
+			 gib(pool_most_bytes(d->pool)));
+	else if (r == -ERANGE)
+		snprintf(text, DOMAIN_WHY_BYTES,
+			 "%llu bytes are less than the %llu that %s%.80s needs at least",
+			 (unsigned long long)bytes, (unsigned long long)least,
+			 model ? "namespace " : "the pool", model ?: "");
+	else
+		snprintf(text, DOMAIN_WHY_BYTES, "no memory to plan it: try later");
+}
+
+/* What keeps the new size from being used in full, or nothing. */
+static void domain_note_size(const struct domain *d, uint64_t bytes, char text[DOMAIN_WHY_BYTES])
+{
+	uint32_t max_blocks = pool_control(d->pool)->max_blocks;
+	uint64_t blocks = pool_blocks_in(d->pool, bytes);
+
+	*text = '\0';
+	if (blocks > max_blocks)
+		snprintf(text, DOMAIN_WHY_BYTES,
+			 "max_blocks is %u, and %llu blocks of the smallest namespace would fit: for "
+			 "all of them set max_blocks and restart the daemon", max_blocks,
+			 (unsigned long long)blocks);
+}
+
+int domain_resize(struct domain *d, uint64_t bytes, int dry_run, struct pool_resized *ret,
+		  char text[DOMAIN_WHY_BYTES])
+{
+	int r = pool_resize(d->pool, bytes, dry_run, clock_ns(), ret);
+
+	if (r < 0) {
+		domain_refuse_size(d, bytes, r, text);
+		return r;
+	}
+	domain_note_size(d, ret->now_bytes, text);
+	if (dry_run)
+		return 0;
+	log_line(LOG_NOTICE, "pool resized", LOG_NUMBER("was_bytes", ret->was_bytes),
+		 LOG_NUMBER("pool_bytes", ret->now_bytes),
+		 LOG_NUMBER("handed_bytes", ret->handed_bytes),
+		 LOG_NUMBER("stuck_bytes", ret->stuck_bytes), LOG_TEXT("note", *text ? text : NULL));
+	domain_apply_shares(d);
+	d->changed = 1;
+	return 0;
+}
+
+int domain_check_config(struct domain *d, const struct config *now,
 			char why[DOMAIN_WHY_BYTES])
 {
-	if (now->host.pool_bytes == d->config->host.pool_bytes)
+	static const char key[] = "host.pool_size: ";
+	struct pool_resized r;
+	char text[DOMAIN_WHY_BYTES];
+
+	if (now->host.pool_bytes == d->config->host.pool_bytes ||
+	    domain_resize(d, now->host.pool_bytes, 1, &r, text) == 0)
 		return 0;
-	snprintf(why, DOMAIN_WHY_BYTES, "host.pool_size: cannot change while the daemon runs");
+	snprintf(why, DOMAIN_WHY_BYTES, "%s%.*s", key, (int)(DOMAIN_WHY_BYTES - sizeof(key)), text);
 	return -EINVAL;
 }
 
@@ -348,24 +429,29 @@ void domain_apply_ns(struct domain *d, uint32_t ns)
 	pool_ns_set_policy(d->pool, ns, policy.ttl_ns, policy.priority);
 }
 
-void domain_apply_pin_budget(struct domain *d)
+void domain_apply_shares(struct domain *d)
 {
-	pool_set_pin_budget(d->pool, config_share_bytes(&d->config->cache.pin_budget,
-							pool_memory_bytes(d->pool)));
+	const struct config *c = d->config;
+	uint64_t bytes = pool_limit_bytes(d->pool);
+
+	pool_set_pin_budget(d->pool, config_share_bytes(&c->cache.pin_budget, bytes));
+	pool_set_owner_limits(d->pool, config_share_bytes(&c->limits.client_reserved, bytes),
+			      config_share_bytes(&c->limits.client_unnamed, bytes));
 }
 
 void domain_apply_config(struct domain *d, const struct config *now)
 {
+	int resize = now->host.pool_bytes != d->config->host.pool_bytes;
+	struct pool_resized r;
+	char text[DOMAIN_WHY_BYTES];
+
 	d->config = now;
-	domain_apply_pin_budget(d);
+	if (resize && domain_resize(d, now->host.pool_bytes, 0, &r, text) < 0)
+		log_line(LOG_ERR, "the pool keeps its size", LOG_TEXT("reason", text));
+	domain_apply_shares(d);
 	for (uint32_t ns = 0; ns < pool_control(d->pool)->max_namespaces; ns++)
 		domain_apply_ns(d, ns);
 	pool_set_timeouts(d->pool, now->cache.reservation_ns, now->cache.quarantine_ns);
-	pool_set_owner_limits(d->pool,
-			      config_share_bytes(&now->limits.client_reserved,
-						 pool_memory_bytes(d->pool)),
-			      config_share_bytes(&now->limits.client_unnamed,
-						 pool_memory_bytes(d->pool)));
 	domain_tick_soon(d);
 }
 

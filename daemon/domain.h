@@ -94,7 +94,7 @@ int domain_new(sd_event *event, struct worker *worker, const struct domain_confi
  * names the key.
  */
 #define DOMAIN_WHY_BYTES 256u
-int domain_check_config(const struct domain *d, const struct config *now,
+int domain_check_config(struct domain *d, const struct config *now,
 			char why[DOMAIN_WHY_BYTES]);
 
 /*
@@ -103,12 +103,18 @@ int domain_check_config(const struct domain *d, const struct config *now,
  */
 void domain_apply_config(struct domain *d, const struct config *now);
 
-/*
- * What the configuration says of a namespace, or of the budget of operators' pins: to be told to
- * the pool when the namespace was opened, or the size of the pool is another one.
- */
+/* What the configuration says of a namespace: to be told to the pool when it was opened. */
 void domain_apply_ns(struct domain *d, uint32_t ns);
-void domain_apply_pin_budget(struct domain *d);
+
+/* The same of what is a part of the pool's size: when that is another one. */
+void domain_apply_shares(struct domain *d);
+
+/*
+ * Sets how far the pool may grow, or (dry_run) only tells what that would do: see pool_resize. The
+ * text is what keeps the new size from being used in full, or empty; on failure it says why.
+ */
+int domain_resize(struct domain *d, uint64_t bytes, int dry_run, struct pool_resized *ret,
+		  char text[DOMAIN_WHY_BYTES]);
 
 /* After worker_free. Accepts NULL, returns NULL. */
 struct domain *domain_free(struct domain *d);

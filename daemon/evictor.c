@@ -28,6 +28,7 @@ static void drop(struct pool *p, uint32_t d, enum miss_reason why, uint64_t now)
 	block_note_gone(p, d, why, now);
 	owner_uncached(p, d);
 	p->count.evicted++;
+	p->count.resized += why == MISS_RESIZED;
 	if (why == MISS_EXPIRED) {
 		p->count.expired++;
 		block_namespace(p, d)->expired++;
@@ -222,8 +223,11 @@ uint32_t evictor_low_water(const struct namespace *ns)
 /* And cannot grow, now or as soon as memory that went back is punched. */
 static int below_water(const struct pool *p, const struct namespace *ns)
 {
-	return ns->extents.n_free < evictor_low_water(ns) && !p->extents.n_punching &&
-	       extent_run(&p->extents, ns->extents.granules) == EXTENT_NONE;
+	const struct extent_set *s = &ns->extents;
+
+	return s->n_free < evictor_low_water(ns) && s->n_closed < s->n_extents &&
+	       !extent_room_soon(&p->extents, s->granules) &&
+	       extent_run(&p->extents, s->granules) == EXTENT_NONE;
 }
 
 /* A step: a request that arrives meanwhile waits for no more than this. */

@@ -5,8 +5,8 @@
 #include "daemon/extent.h"
 #include "shm/word.h"
 
-int extent_map_init(struct extent_map *m, const struct control *control, const struct pool_ops *ops,
-		    void *ctx)
+int extent_map_init(struct extent_map *m, const struct control *control,
+		    const struct pool_ops *ops, void *ctx, uint32_t limit, int fixed)
 {
 	uint32_t n = control->head->n_granules;
 
@@ -15,11 +15,13 @@ int extent_map_init(struct extent_map *m, const struct control *control, const s
 		.ops = ops,
 		.ctx = ctx,
 		.of = calloc(n, sizeof(*m->of)),
-		.punching = calloc(n, sizeof(*m->punching)),
+		.away = calloc(n, sizeof(*m->away)),
 		.n_granules = n,
 		.shift = control->head->granule_shift,
+		.limit = limit,
+		.fixed = fixed,
 	};
-	return m->of && m->punching ? 0 : -ENOMEM;
+	return m->of && m->away ? 0 : -ENOMEM;
 }
 
 void extent_map_fini(struct extent_map *m)
@@ -29,7 +31,7 @@ void extent_map_fini(struct extent_map *m)
 		if (m->of[g] && m->of[g]->first == g)
 			free(m->of[g]);
 	free(m->of);
-	free(m->punching);
+	free(m->away);
 	*m = (struct extent_map){ .n_granules = 0 };
 }
 
@@ -37,7 +39,7 @@ uint32_t extent_granules(const struct extent_map *m, uint64_t stride)
 {
 	uint64_t n = MAX((4 * stride + (UINT64_C(1) << m->shift) - 1) >> m->shift, UINT64_C(1));
 
-	return n > m->n_granules ? 0 : (uint32_t)n;
+	return n > m->limit ? 0 : (uint32_t)n;
 }
 
 void extent_set_init(struct extent_set *s, uint32_t ns, uint32_t granules, uint64_t stride)
@@ -55,10 +57,26 @@ void extent_set_init(struct extent_set *s, uint32_t ns, uint32_t granules, uint6
 
 static int granule_free(const struct extent_map *m, uint32_t g)
 {
-	return !m->of[g] && !m->punching[g];
+	return !m->of[g] && m->away[g] == GRANULE_HERE;
 }
 
-uint32_t extent_run(const struct extent_map *m, uint32_t count)
+static uint32_t above(uint32_t n, uint32_t limit)
+{
+	return n > limit ? n - limit : 0;
+}
+
+/* Of a fixed pool all granules have memory but those that are gone. */
+uint32_t extent_excess(const struct extent_map *m)
+{
+	return above(m->fixed ? m->n_granules - m->n_gone : m->n_handed + m->n_punching, m->limit);
+}
+
+uint32_t extent_surplus(const struct extent_map *m)
+{
+	return above(m->fixed ? m->n_granules - m->n_gone - m->n_dropping : m->n_handed, m->limit);
+}
+
+uint32_t extent_gap(const struct extent_map *m, uint32_t count)
 {
 	uint32_t n = 0;
 
@@ -68,6 +86,11 @@ uint32_t extent_run(const struct extent_map *m, uint32_t count)
 			return g + 1 - count;
 	}
 	return EXTENT_NONE;
+}
+
+uint32_t extent_run(const struct extent_map *m, uint32_t count)
+{
+	return extent_room(m, count) ? extent_gap(m, count) : EXTENT_NONE;
 }
 
 static uint64_t granule_bytes(const struct extent_map *m, uint32_t count)
@@ -87,6 +110,7 @@ static void granules_hand_out(struct extent_map *m, struct extent *e)
 		store_release(&g->ns, e->ns);
 	}
 	m->n_handed += e->count;
+	m->top = MAX(m->top, e->first + e->count);
 }
 
 int extent_new(struct extent_map *m, struct extent_set *s, uint32_t first, uint64_t now)
@@ -120,6 +144,7 @@ int extent_new(struct extent_map *m, struct extent_set *s, uint32_t first, uint6
 
 void extent_retire(struct extent_map *m, struct extent_set *s, struct extent *e)
 {
+	extent_open(m, s, e);
 	for (uint32_t i = 0; i < e->count; i++) {
 		struct granule *g = &m->control->granule[e->first + i];
 
@@ -138,26 +163,54 @@ void extent_retire(struct extent_map *m, struct extent_set *s, struct extent *e)
 	free(e);
 }
 
-void extent_punch(struct extent_map *m, uint32_t first, uint32_t count)
+/* Their generation is raised now, before anybody can be given what will lie there. */
+static void send_away(struct extent_map *m, uint32_t first, uint32_t count, enum granule_away where)
 {
 	for (uint32_t g = first; g < first + count; g++) {
 		uint64_t *gen = &m->control->granule[g].gen;
 
-		m->punching[g] = 1;
-		/* Raised now, before anybody can be given what will lie there. */
+		m->away[g] = where;
 		store_release(gen, load_relaxed(gen) + 1);
 	}
 	m->n_punching += count;
-	m->ops->punch(m->ctx, granule_bytes(m, first), granule_bytes(m, count));
+}
+
+void extent_punch(struct extent_map *m, uint32_t first, uint32_t count)
+{
+	uint32_t drop = m->fixed ? MIN(extent_surplus(m), count) : 0, keep = count - drop;
+
+	if (keep) {
+		send_away(m, first, keep, GRANULE_PUNCHED);
+		m->ops->punch(m->ctx, granule_bytes(m, first), granule_bytes(m, keep));
+	}
+	if (drop) {
+		send_away(m, first + keep, drop, GRANULE_DROPPED);
+		m->n_dropping += drop;
+		m->ops->drop(m->ctx, granule_bytes(m, first + keep), granule_bytes(m, drop));
+	}
 }
 
 void extent_punched(struct extent_map *m, uint64_t offset, uint64_t bytes)
 {
 	uint32_t first = (uint32_t)(offset >> m->shift), count = (uint32_t)(bytes >> m->shift);
 
-	for (uint32_t i = 0; i < count; i++)
-		m->punching[first + i] = 0;
+	for (uint32_t g = first; g < first + count; g++) {
+		if (m->away[g] == GRANULE_DROPPED) {
+			m->away[g] = GRANULE_GONE;
+			m->n_dropping--;
+			m->n_gone++;
+		} else {
+			m->away[g] = GRANULE_HERE;
+		}
+	}
 	m->n_punching -= count;
+}
+
+void extent_drop_free(struct extent_map *m)
+{
+	for (uint32_t g = m->n_granules; g-- > 0 && extent_surplus(m);)
+		if (granule_free(m, g))
+			extent_punch(m, g, 1);
 }
 
 static uint32_t slot_number(const struct extent_map *m, const struct extent_set *s,
@@ -168,6 +221,8 @@ static uint32_t slot_number(const struct extent_map *m, const struct extent_set 
 
 static int has_ready(const struct extent *e)
 {
+	if (e->closed)
+		return 0;
 	return e->free_slot != EXTENT_NONE || e->fresh < e->n_slots;
 }
 
@@ -301,6 +356,10 @@ void extent_put(struct extent_map *m, struct extent_set *s, uint32_t slot, int l
 	e->slot[i] = *head;
 	*head = i;
 	e->taken--;
+	if (e->closed) {
+		s->n_shut++;
+		return;
+	}
 	s->n_free++;
 	if (late) {
 		list_del(&e->late);
@@ -313,6 +372,40 @@ void extent_put(struct extent_map *m, struct extent_set *s, uint32_t slot, int l
 			list_add(&s->ready, &e->ready);
 		place_packed(s, e);
 	}
+}
+
+void extent_close(struct extent_map *m, struct extent_set *s, struct extent *e)
+{
+	uint32_t n_free = e->n_slots - e->taken;
+
+	if (e->closed)
+		return;
+	e->closed = 1;
+	list_del(&e->ready);
+	list_del(&e->late);
+	place_packed(s, e);
+	s->n_free -= n_free;
+	s->n_shut += n_free;
+	s->n_closed++;
+	m->n_closed += e->count;
+}
+
+void extent_open(struct extent_map *m, struct extent_set *s, struct extent *e)
+{
+	uint32_t n_free = e->n_slots - e->taken;
+
+	if (!e->closed)
+		return;
+	e->closed = 0;
+	if (has_ready(e))
+		list_add_tail(&s->ready, &e->ready);
+	if (e->late_slot != EXTENT_NONE)
+		list_add_tail(&s->late, &e->late);
+	place_packed(s, e);
+	s->n_free += n_free;
+	s->n_shut -= n_free;
+	s->n_closed--;
+	m->n_closed -= e->count;
 }
 
 uint32_t extent_block(const struct extent_map *m, const struct extent_set *s,

@@ -7,6 +7,11 @@
  * with unnamed blocks come behind the others, so that fewer are of both kinds. Slots
  * that come out of quarantine are "late": they go only when no namespace's other slot is free,
  * since a writer that was taken for dead may still write there.
+ *
+ * The table has a granule for each part of the memory's whole size. How many of them may have
+ * memory at once is the limit, which a resize changes: any of them, wherever they lie, so that a
+ * pool that gets smaller keeps what is used and not what lies low. An extent that a resize empties
+ * is closed: what is in it is read as before, and no slot of it is handed out any more.
  */
 #ifndef KVP_DAEMON_EXTENT_H
 #define KVP_DAEMON_EXTENT_H
@@ -39,6 +44,7 @@ struct extent {
 	uint32_t unnamed;
 	uint32_t mark;                 /* for who counts extents: extent_map.mark when it was met */
 	uint32_t fresh;                /* slots from here on were never handed out */
+	int closed;                    /* in neither list; its free slots don't count as free */
 	uint32_t free_slot, late_slot; /* heads of the chains, or EXTENT_NONE */
 	uint64_t used, kept;
 	uint32_t slot[];
@@ -54,6 +60,15 @@ struct extent_set {
 	uint32_t unit;     /* from one slot to the next, in SLOT_UNIT */
 	uint32_t n_extents;
 	uint32_t n_slots, n_free;
+	uint32_t n_closed, n_shut; /* closed extents, and the free slots in them */
+};
+
+/* Why a granule that is in no extent is not free. */
+enum granule_away {
+	GRANULE_HERE = 0,
+	GRANULE_PUNCHED, /* being punched */
+	GRANULE_DROPPED, /* being punched for good */
+	GRANULE_GONE,    /* and that is done */
 };
 
 struct extent_map {
@@ -61,29 +76,54 @@ struct extent_map {
 	const struct pool_ops *ops;
 	void *ctx;
 	struct extent **of; /* by granule: the extent that it is in, or NULL */
-	uint8_t *punching;  /* by granule */
+	uint8_t *away;      /* by granule: enum granule_away */
 	uint32_t n_granules, shift;
-	uint32_t n_handed; /* granules in extents */
-	uint32_t n_punching;
-	uint32_t mark; /* the last one that was given out */
+	uint32_t limit;     /* granules that may have memory */
+	int fixed;          /* pool_config.fixed */
+	uint32_t n_handed;  /* granules in extents */
+	uint32_t n_closed;  /* of these: in closed ones */
+	uint32_t n_punching; /* GRANULE_PUNCHED or GRANULE_DROPPED */
+	uint32_t n_dropping, n_gone;
+	uint32_t top;       /* no granule from here on was ever handed out */
+	uint32_t mark;      /* the last one that was given out */
 };
 
-int extent_map_init(struct extent_map *m, const struct control *control, const struct pool_ops *ops,
-		    void *ctx);
+int extent_map_init(struct extent_map *m, const struct control *control,
+		    const struct pool_ops *ops, void *ctx, uint32_t limit, int fixed);
 void extent_map_fini(struct extent_map *m);
 
 /*
  * How many granules an extent of slots of stride bytes has: as many as hold four, at least one. 0
- * when the pool has less.
+ * when the limit is less.
  */
 uint32_t extent_granules(const struct extent_map *m, uint64_t stride);
 
 void extent_set_init(struct extent_set *s, uint32_t ns, uint32_t granules, uint64_t stride);
 
+/* Whether count granules more may have memory now; and when the punches under way are done. */
+static inline int extent_room(const struct extent_map *m, uint32_t count)
+{
+	return m->n_handed + m->n_punching + count <= m->limit;
+}
+
+static inline int extent_room_soon(const struct extent_map *m, uint32_t count)
+{
+	return m->n_punching && m->n_handed + count <= m->limit;
+}
+
 /*
- * The first of count granules in a row that are free, the lowest there is, or EXTENT_NONE. (All
- * free granules are holes; none is warmer than another.)
+ * How many granules there are beyond the limit: that have memory until they are punched, and of
+ * these, that nobody has given back yet.
  */
+uint32_t extent_excess(const struct extent_map *m);
+uint32_t extent_surplus(const struct extent_map *m);
+
+/*
+ * The first of count granules in a row that are free, the lowest there is, or EXTENT_NONE; and the
+ * same when the limit has room for them. (All free granules are holes; none is warmer than
+ * another.)
+ */
+uint32_t extent_gap(const struct extent_map *m, uint32_t count);
 uint32_t extent_run(const struct extent_map *m, uint32_t count);
 
 /* Hands the free granules from first on to a namespace, and has them populated. 0 or -ENOMEM. */
@@ -92,9 +132,15 @@ int extent_new(struct extent_map *m, struct extent_set *s, uint32_t first, uint6
 /* Takes an extent without a block back: its granules are free, and hold what they held. */
 void extent_retire(struct extent_map *m, struct extent_set *s, struct extent *e);
 
-/* Has free granules punched: they are not free until extent_punched. */
+/*
+ * Has free granules punched: they are not free until extent_punched. Of a fixed pool above its
+ * limit, as many of them as are too many are never free again.
+ */
 void extent_punch(struct extent_map *m, uint32_t first, uint32_t count);
 void extent_punched(struct extent_map *m, uint64_t offset, uint64_t bytes);
+
+/* The same for free granules of a fixed pool above its limit, from the last one on. */
+void extent_drop_free(struct extent_map *m);
 
 /* A slot for block d; one is free. */
 uint32_t extent_take(struct extent_map *m, struct extent_set *s, uint32_t d);
@@ -113,6 +159,10 @@ void extent_unpack(struct extent *e);
 
 /* The slot is free again. late: after every other. The block is not RESERVED or in QUARANTINE. */
 void extent_put(struct extent_map *m, struct extent_set *s, uint32_t slot, int late);
+
+/* No slot of it is handed out from here on, until it is opened again; twice is harmless. */
+void extent_close(struct extent_map *m, struct extent_set *s, struct extent *e);
+void extent_open(struct extent_map *m, struct extent_set *s, struct extent *e);
 
 /* The extent in which a slot lies. */
 static inline struct extent *extent_of(const struct extent_map *m, uint32_t slot)

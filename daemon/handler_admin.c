@@ -37,6 +37,8 @@ static void status_pool(struct domain *d, const struct baseline *since, Kvpool__
 	pool_get_stats(d->pool, &s);
 	baseline_pool(since, &s);
 	reply->pool_bytes = s.pool_bytes;
+	reply->pool_max_bytes = pool_most_bytes(d->pool);
+	reply->pool_excess_bytes = s.excess_bytes;
 	reply->pool_handed_bytes = s.handed_bytes;
 	reply->pool_resident_bytes = backing_resident(d->backing);
 	reply->cached_bytes = s.cached_bytes;

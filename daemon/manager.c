@@ -347,7 +347,7 @@ static int manager_tell_ready(struct manager *m)
 	log_line(LOG_NOTICE, "ready", LOG_TEXT("version", KVPOOL_VERSION),
 		 LOG_TEXT("instance", instance_name(m->options->instance)),
 		 LOG_TEXT("socket", m->options->socket),
-		 LOG_NUMBER("pool_bytes", pool_memory_bytes(m->domain->pool)),
+		 LOG_NUMBER("pool_bytes", pool_limit_bytes(m->domain->pool)),
 		 LOG_NUMBER("max_blocks", pool_control(m->domain->pool)->max_blocks));
 	manager_tell_status(m, "READY=1\n");
 	if (fd < 0)

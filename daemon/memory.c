@@ -139,7 +139,7 @@ static uint64_t memory_limit_group(const char *root, char *line)
 			   v2 ? ARRAY_SIZE(v2_files) : ARRAY_SIZE(v1_files));
 }
 
-static uint64_t memory_machine(const char *root)
+uint64_t memory_machine(const char *root)
 {
 	_cleanup_fclose_ FILE *f = memory_open(root, "/proc/meminfo");
 	unsigned long long kib;

@@ -13,6 +13,9 @@
  */
 uint64_t memory_available(const char *root);
 
+/* All memory of the machine; 0 when it can't be read. */
+uint64_t memory_machine(const char *root);
+
 /* The size of a pool that nobody gave a size: a quarter of available, at most 8 GiB. */
 uint64_t memory_pool_default(uint64_t available);
 

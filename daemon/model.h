@@ -14,7 +14,9 @@
  * 	wait		single flight
  * 	room		where a reservation's slots come from
  * 	evictor		batches of leaves, by LRU
+ * 	gather		an extent's blocks and what is below them
  * 	reclaim		extents out of colder namespaces
+ * 	shrink		extents out of a pool that got smaller
  * 	doom		flush, bad bytes
  * 	pin		operators' pins
  * 	hint		what clients know of the future
@@ -74,6 +76,7 @@ struct pool {
 	uint32_t n_doomed;
 	uint32_t flushes;             /* the number of the last flush; never 0 */
 	uint64_t doom_again;          /* when to look at them again */
+	uint64_t shrink_again;        /* nothing above the limit could go: not before then */
 	struct verify_pin verify[POOL_VERIFY_MAX];
 	uint32_t n_verify;
 	struct pin_table pin;

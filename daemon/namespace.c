@@ -69,7 +69,7 @@ void namespace_shrink(struct pool *p, struct namespace *ns)
 
 static int is_empty(const struct namespace *ns)
 {
-	return ns->extents.n_free == ns->extents.n_slots;
+	return ns->extents.n_free + ns->extents.n_shut == ns->extents.n_slots;
 }
 
 void namespace_shrink_unused(struct pool *p, struct namespace *ns)
@@ -206,6 +206,8 @@ int pool_ns_open(struct pool *p, const uint8_t *desc, size_t n, const struct nsd
 			return r;
 		near = find_near(p, ns);
 		created = 1;
+	} else if (ns->extents.granules > p->extents.limit) {
+		return -EFBIG;
 	}
 	ns->used = MAX(ns->used, now);
 	*ret_ns = ns->number;

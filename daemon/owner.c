@@ -226,7 +226,7 @@ void pool_set_owner_limits(struct pool *p, uint64_t reserved_bytes, uint64_t unn
 
 uint64_t pool_owner_limit(const struct pool *p)
 {
-	uint64_t all = p->cfg.pool_bytes;
+	uint64_t all = pool_limit_bytes(p);
 
 	return (p->cfg.owner_reserved_bytes ?: all) + (p->cfg.owner_unnamed_bytes ?: all);
 }

@@ -11,6 +11,7 @@
 #include "daemon/evictor.h"
 #include "daemon/model.h"
 #include "daemon/reclaim.h"
+#include "daemon/shrink.h"
 
 /* Reservations and quarantined blocks that one tick may end; a flush has its own step. */
 #define TICK_BLOCKS 8192u
@@ -24,6 +25,14 @@ uint32_t pool_granule_shift(uint64_t pool_bytes)
 	uint32_t shift = log2_floor(MAX(pool_bytes / GRANULES_MIN, UINT64_C(1)));
 
 	return MIN(MAX(shift, GRANULE_MIN_LOG2), GRANULE_MAX_LOG2);
+}
+
+uint64_t pool_max_bytes(uint64_t pool_bytes, uint32_t granule_shift, uint64_t memory)
+{
+	uint64_t slots = (uint64_t)SLOT_NONE << SLOT_SHIFT >> granule_shift;
+	uint64_t most = MIN(slots, POOL_GRANULES_MAX);
+
+	return MAX(pool_bytes, MIN(memory >> granule_shift, most) << granule_shift);
 }
 
 /* The kernel's name of this boot, as 16 bytes; zero where there is none to be had. */
@@ -77,7 +86,7 @@ static int make_control(struct pool *p, const struct control_config *cc)
 static int make_memory(struct pool *p)
 {
 	struct control_config cc = {
-		.pool_bytes = p->cfg.pool_bytes,
+		.pool_bytes = p->cfg.max_bytes,
 		.max_blocks = p->cfg.max_blocks,
 		.max_namespaces = p->cfg.max_namespaces,
 		.granule_shift = p->cfg.granule_shift,
@@ -93,7 +102,9 @@ static int make_memory(struct pool *p)
 	r = make_control(p, &cc);
 	if (r < 0)
 		return r;
-	r = fd_memory("kvpool-memory", p->cfg.pool_bytes, 1);
+	if (p->cfg.memory_fd)
+		return 0;
+	r = fd_memory("kvpool-memory", p->cfg.max_bytes, 1);
 	if (r < 0)
 		return r;
 	p->memory_fd = r;
@@ -133,14 +144,18 @@ static int make_parts(struct pool *p)
 	r = pin_table_make(&p->pin, p->cfg.max_blocks, p->cfg.pool_bytes);
 	if (r < 0)
 		return r;
-	return extent_map_init(&p->extents, &p->control, p->ops, p->ctx);
+	return extent_map_init(&p->extents, &p->control, p->ops, p->ctx,
+			       (uint32_t)(p->cfg.pool_bytes >> p->cfg.granule_shift), p->cfg.fixed);
 }
 
 static int pool_make(struct pool *p)
 {
 	int r;
 
-	if (p->cfg.max_blocks > POOL_BLOCKS_MAX)
+	uint64_t granule = UINT64_C(1) << (p->cfg.granule_shift & 63);
+
+	if (p->cfg.max_blocks > POOL_BLOCKS_MAX || p->cfg.pool_bytes & (granule - 1) ||
+	    p->cfg.pool_bytes < granule || p->cfg.pool_bytes > p->cfg.max_bytes)
 		return -EINVAL;
 	r = make_memory(p);
 	if (r < 0)
@@ -160,6 +175,7 @@ int pool_new(const struct pool_config *cfg, const struct pool_ops *ops, void *ct
 	if (!p)
 		return -ENOMEM;
 	p->cfg = *cfg;
+	p->cfg.max_bytes = cfg->max_bytes ?: cfg->pool_bytes;
 	p->ops = ops;
 	p->ctx = ctx;
 	p->control_fd = p->memory_fd = -1;
@@ -177,6 +193,8 @@ int pool_new(const struct pool_config *cfg, const struct pool_ops *ops, void *ct
 		pool_free(p);
 		return r;
 	}
+	if (cfg->memory_fd)
+		p->memory_fd = cfg->memory_fd;
 	*ret = p;
 	return 0;
 }
@@ -220,7 +238,7 @@ uint64_t pool_control_bytes(const struct pool *p)
 
 uint64_t pool_memory_bytes(const struct pool *p)
 {
-	return p->cfg.pool_bytes;
+	return p->cfg.max_bytes;
 }
 
 const struct control *pool_control(const struct pool *p)
@@ -303,6 +321,7 @@ uint64_t pool_tick(struct pool *p, uint64_t now)
 	next = MIN(next, doom_again(p, now));
 	next = MIN(next, pin_time_out(p, now));
 	next = MIN(next, evictor_expire(p, now));
+	next = MIN(next, shrink_step(p, now));
 	next = MIN(next, evictor_background(p, now));
 	return next;
 }

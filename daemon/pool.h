@@ -51,6 +51,8 @@ struct pool_ops {
 	 * times as much.)
 	 */
 	void (*punch)(void *ctx, uint64_t offset, uint64_t bytes);
+	/* The same for memory of a fixed pool that got smaller: it is not handed out any more. */
+	void (*drop)(void *ctx, uint64_t offset, uint64_t bytes);
 	/*
 	 * Ends a wait: present is how many keys of its run are committed, from the first on. The
 	 * waiter is unlinked by now.
@@ -61,8 +63,21 @@ struct pool_ops {
 };
 
 struct pool_config {
-	/* how far extents may grow, whole granules; the memfd has this size */
-	uint64_t pool_bytes;
+	uint64_t pool_bytes;         /* how much memory extents may have at first, whole granules */
+	/*
+	 * How far pool_resize may go: the size of the memory, whole granules. 0: pool_bytes.
+	 */
+	uint64_t max_bytes;
+	/*
+	 * Memory that was made by the shell, of max_bytes and sealed; it is the pool's when
+	 * pool_new succeeds. 0: the pool makes it.
+	 */
+	int memory_fd;
+	/*
+	 * All of it is populated at first, and must stay so (huge pages that somebody else took
+	 * meanwhile can't be had back): what a resize gives back is gone, and a punch only clears.
+	 */
+	int fixed;
 	uint32_t max_blocks; /* at most POOL_BLOCKS_MAX */
 	uint32_t max_namespaces;
 	uint32_t granule_shift;
@@ -79,12 +94,19 @@ struct pool_config {
 #define POOL_BLOCKS_MAX (1u << 30)
 
 /*
- * The granule for a pool of that size: the largest power of two of which the pool has at least 128,
- * from 64 KiB to 64 MiB. An extent is one granule, or as many as hold four blocks; so a small pool
- * still serves several namespaces, and one of 8 GiB or more has extents of 64 MiB. The shell rounds
- * pool_bytes down to whole granules.
+ * The granule for a pool that begins with that size: the largest power of two of which the pool has
+ * at least 128, from 64 KiB to 64 MiB. An extent is one granule, or as many as hold four blocks; so
+ * a small pool still serves several namespaces, and one of 8 GiB or more has extents of 64 MiB. The
+ * shell rounds pool_bytes down to whole granules.
  */
 uint32_t pool_granule_shift(uint64_t pool_bytes);
+
+/*
+ * How far a pool with that granule may grow on a machine with that much memory: all of it, in at
+ * most POOL_GRANULES_MAX granules, and not less than it begins with.
+ */
+#define POOL_GRANULES_MAX (1u << 20)
+uint64_t pool_max_bytes(uint64_t pool_bytes, uint32_t granule_shift, uint64_t memory);
 
 /* Blocks in a row, linked by their numbers. */
 struct pool_chain {
@@ -142,6 +164,39 @@ uint64_t pool_control_bytes(const struct pool *p);
 uint64_t pool_memory_bytes(const struct pool *p);
 const struct control *pool_control(const struct pool *p);
 uint64_t pool_epoch(const struct pool *p);
+
+/*
+ * How much memory extents may have. What is above a new limit goes in steps of pool_tick: the
+ * extents that were used longest ago, each with all that hangs below its blocks, and none that
+ * somebody reads or writes in or below it, which stay until they don't. No extent is handed out
+ * until then; reservations go on in those that there are.
+ *
+ * Returns 0; -EFBIG: beyond pool_most_bytes; -ERANGE: below pool_least_bytes; -ENOMEM. dry_run:
+ * only tells what would be.
+ */
+struct pool_resized {
+	uint64_t was_bytes, now_bytes; /* the limit */
+	uint64_t handed_bytes;
+	/* cached blocks in extents that are to go; more may hang below them */
+	uint64_t evict_blocks;
+	uint64_t stuck_bytes; /* of the excess: what can't go as long as all is held that is now */
+};
+
+int pool_resize(struct pool *p, uint64_t bytes, int dry_run, uint64_t now,
+		struct pool_resized *ret);
+uint64_t pool_limit_bytes(const struct pool *p);
+
+/* The most that it accepts: all of the memory, or of a fixed pool what is not gone. */
+uint64_t pool_most_bytes(const struct pool *p);
+
+/*
+ * The least that pool_resize accepts: an extent of the namespace in use that needs the largest one,
+ * and its number, NS_NONE when there is none.
+ */
+uint64_t pool_least_bytes(const struct pool *p, uint32_t *ret_ns);
+
+/* How many blocks, of the smallest kind that is open, fit that many bytes. */
+uint64_t pool_blocks_in(const struct pool *p, uint64_t bytes);
 
 /* Marks the control region RETIRED: readers miss from here on. */
 void pool_retire(struct pool *p);
@@ -438,13 +493,14 @@ uint64_t pool_tick(struct pool *p, uint64_t now);
 int pool_refill(struct pool *p, uint64_t now);
 
 /*
- * Sums over blocks, kept as they change; only the leased ones cost a scan of the pins. The byte
- * fields add up: cached + writing + quarantined + doomed + free = handed. A block counts with what
- * its slot takes; free holds what the last slot of an extent leaves over. leased is a part of
- * cached: blocks that are pinned or above a pinned one.
+ * Sums over blocks, kept as they change; only the leased ones cost a scan of the pins. pool_bytes
+ * is the limit, and excess_bytes what has memory beyond it. The byte fields add up: cached +
+ * writing + quarantined + doomed + free = handed. A block counts with what its slot takes; free
+ * holds what the last slot of an extent leaves over. leased is a part of cached: blocks that are
+ * pinned or above a pinned one.
  */
 struct pool_stats {
-	uint64_t pool_bytes, handed_bytes;
+	uint64_t pool_bytes, excess_bytes, handed_bytes;
 	uint64_t cached_bytes, leased_bytes, writing_bytes, quarantined_bytes, doomed_bytes,
 		free_bytes;
 	uint64_t unnamed_bytes;         /* a part of writing */
@@ -458,6 +514,7 @@ struct pool_stats {
 	uint64_t duplicates, busy, full, quota;
 	uint64_t evicted;                /* to make room; with the next one: all that went */
 	uint64_t expired;                /* a part of evicted: nobody used them for their TTL */
+	uint64_t resized;                /* another part: the pool got smaller */
 	uint64_t flushed;                /* by flush or bad bytes, counted when they are doomed */
 	uint64_t extents_taken;          /* that moved to another namespace */
 	uint64_t quarantined;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/evictor.h"
+#include "daemon/gather.h"
 #include "daemon/model.h"
 #include "daemon/reclaim.h"
 
@@ -9,6 +10,8 @@
 /* Who takes, and how cold is cold enough. */
 struct taker {
 	struct namespace *ns;
+	uint32_t granules;  /* in a row */
+	int scattered;      /* only to give them back: holes are of no use */
 	uint64_t now, idle; /* idle: the least that a giver must have been */
 };
 
@@ -22,7 +25,12 @@ static struct taker taker_of(const struct pool *p, struct namespace *ns, uint64_
 	uint32_t oldest = lru_oldest(&ns->lru);
 	uint64_t own = oldest == LRU_NONE ? 0 : pool_since(p->block[oldest].lru.used, now);
 
-	return (struct taker){ .ns = ns, .now = now, .idle = MAX(RECLAIM_IDLE, 2 * own + 1) };
+	return (struct taker){
+		.ns = ns,
+		.granules = ns->extents.granules,
+		.now = now,
+		.idle = MAX(RECLAIM_IDLE, 2 * own + 1),
+	};
 }
 
 /* How long nobody used e; and how long that is for the taker, priorities counted. */
@@ -37,28 +45,37 @@ static int cold_enough(const struct pool *p, const struct taker *t, const struct
 {
 	const struct namespace *giver = &p->namespaces[e->ns];
 
-	if (giver == t->ns || e->busy || e->kept == t->now)
+	if (giver == t->ns || e->busy || e->closed || e->kept == t->now)
 		return 0;
 	if (!e->taken || is_idle(t, giver, e))
 		return 1;
 	return !t->ns->extents.n_extents && giver->extents.n_extents > t->ns->extents.granules;
 }
 
-/* Whether the granules from first on may go. Returns 0, and where the first one is that may not. */
+/*
+ * Whether the granules from first on may go, and the limit has room for those among them that have
+ * no memory. Returns 0, and where the first window begins that may.
+ */
 static int window_at(const struct pool *p, const struct taker *t, uint32_t first,
-		     struct window *ret, uint32_t *ret_bad)
+		     struct window *ret, uint32_t *ret_next)
 {
 	struct window w = { .first = first };
+	uint32_t holes = 0;
 
-	for (uint32_t g = first; g < first + t->ns->extents.granules; g++) {
+	for (uint32_t g = first; g < first + t->granules; g++) {
 		const struct extent *e = p->extents.of[g];
 
-		if (p->extents.punching[g] || (e && !cold_enough(p, t, e))) {
-			*ret_bad = g;
+		if (p->extents.away[g] || (e && !cold_enough(p, t, e))) {
+			*ret_next = g + 1;
 			return 0;
 		}
 		if (e && e->taken)
 			w.used = MAX(w.used, namespace_order(&p->namespaces[e->ns], e->used));
+		holes += !e;
+	}
+	if (holes && (t->scattered || !extent_room(&p->extents, holes))) {
+		*ret_next = first + 1;
+		return 0;
 	}
 	*ret = w;
 	return 1;
@@ -68,106 +85,42 @@ static int window_at(const struct pool *p, const struct taker *t, uint32_t first
 static struct window window_find(const struct pool *p, const struct taker *t)
 {
 	struct window best = { .first = EXTENT_NONE }, w;
-	uint32_t bad;
+	uint32_t g = 0, next;
 
-	for (uint32_t g = 0; g + t->ns->extents.granules <= p->extents.n_granules; g++) {
-		if (!window_at(p, t, g, &w, &bad))
-			g = bad;
-		else if (best.first == EXTENT_NONE || w.used < best.used)
+	while (g < p->extents.top && g + t->granules <= p->extents.n_granules) {
+		if (!window_at(p, t, g, &w, &next)) {
+			g = next;
+			continue;
+		}
+		if (best.first == EXTENT_NONE || w.used < best.used)
 			best = w;
+		g++;
 	}
 	return best;
 }
 
-enum look {
-	LOOK_FINE = 0,
-	LOOK_KEEP = 1,  /* somebody reads, writes or waits below it */
-	LOOK_LARGE = 2, /* p->batch is full */
-};
-
-/* All of a window's blocks and what is below them, in p->batch. */
-struct gathered {
-	uint32_t n;
-	uint64_t used; /* the latest use in the extent at hand */
-};
-
-static int gather_one(struct pool *p, uint32_t d, void *arg)
-{
-	struct gathered *g = arg;
-	int r = LOOK_FINE;
-
-	if (block_state(p, d) != DESC_COMMITTED || pinset_has(&p->pins, d))
-		r = LOOK_KEEP;
-	else if (g->n == p->reclaim_blocks)
-		r = LOOK_LARGE;
-	if (r) {
-		block_hang(p, d);
-		return r;
-	}
-	lru_remove(&block_namespace(p, d)->lru, d);
-	g->used = MAX(g->used, p->block[d].lru.used);
-	p->batch[g->n++] = d;
-	return LOOK_FINE;
-}
-
-static enum look gather_extent(struct pool *p, struct extent *e, struct gathered *g)
-{
-	const struct extent_set *s = &p->namespaces[e->ns].extents;
-
-	g->used = 0;
-	for (uint32_t i = 0; i < e->n_slots; i++) {
-		uint32_t d = extent_block(&p->extents, s, e, i);
-		int r;
-
-		if (d == DESC_NONE)
-			continue;
-		if (block_state(p, d) != DESC_COMMITTED)
-			return LOOK_KEEP;
-		/* Loose: gathered before, below another one. */
-		if (block_loose(&p->block[d]))
-			continue;
-		r = block_prune(p, d, gather_one, g);
-		if (r)
-			return (enum look)r;
-	}
-	return LOOK_FINE;
-}
-
-/* Gathers a window, and corrects the notes of its extents. */
-static enum look gather_window(struct pool *p, const struct taker *t, const struct window *w,
-			       struct gathered *g)
+static enum gather_look gather_window(struct pool *p, const struct taker *t,
+				      const struct window *w, struct gather *g)
 {
 	struct extent *e = NULL;
 
-	for (uint32_t i = 0; i < t->ns->extents.granules; i++) {
-		enum look r;
+	for (uint32_t i = 0; i < t->granules; i++) {
+		enum gather_look r;
 
 		if (!p->extents.of[w->first + i] || p->extents.of[w->first + i] == e)
 			continue;
 		e = p->extents.of[w->first + i];
-		r = gather_extent(p, e, g);
-		e->used = MAX(e->used, g->used);
-		if (r == LOOK_KEEP)
-			e->used = e->kept = t->now;
+		r = gather_extent(p, e, g, t->now);
 		if (r)
 			return r;
 	}
-	return LOOK_FINE;
-}
-
-/* Nothing of it goes: all back to where it was. */
-static void put_back(struct pool *p, const struct gathered *g)
-{
-	for (uint32_t i = g->n; i-- > 0;)
-		block_hang(p, p->batch[i]);
-	for (uint32_t i = 0; i < g->n; i++)
-		block_leaf(p, p->batch[i]);
+	return GATHER_FINE;
 }
 
 /* The extents of a window, which are empty now, become granules; what sticks out is punched. */
 static void retire_window(struct pool *p, const struct taker *t, const struct window *w)
 {
-	uint32_t end = w->first + t->ns->extents.granules;
+	uint32_t end = w->first + t->granules;
 
 	for (uint32_t g = w->first; g < end; g++) {
 		struct extent *e = p->extents.of[g];
@@ -189,10 +142,10 @@ static void retire_window(struct pool *p, const struct taker *t, const struct wi
 static int hand_over(struct pool *p, const struct taker *t, const struct window *w)
 {
 	retire_window(p, t, w);
-	if (namespace_grow(p, t->ns, w->first, t->now) == 0)
+	if (!t->scattered && namespace_grow(p, t->ns, w->first, t->now) == 0)
 		return 1;
-	extent_punch(&p->extents, w->first, t->ns->extents.granules);
-	return 0;
+	extent_punch(&p->extents, w->first, t->granules);
+	return t->scattered;
 }
 
 enum outcome {
@@ -204,45 +157,74 @@ enum outcome {
 static enum outcome try_window(struct pool *p, const struct taker *t, const struct window *w,
 			       uint32_t *budget)
 {
-	struct gathered g = { .n = 0 };
-	enum look r = gather_window(p, t, w, &g);
-	uint32_t bad;
+	struct gather g = { .room = p->reclaim_blocks };
+	enum gather_look r = gather_window(p, t, w, &g);
+	uint32_t next;
 	struct window now;
 
 	*budget -= MIN(*budget, g.n + 1);
 	/* Still cold when all is known; and the coldest, unless there is no time to look again. */
-	if (r == LOOK_KEEP || !window_at(p, t, w->first, &now, &bad) ||
-	    (r == LOOK_FINE && now.used > w->used && *budget)) {
-		put_back(p, &g);
+	if (r == GATHER_KEEP || !window_at(p, t, w->first, &now, &next) ||
+	    (r == GATHER_FINE && now.used > w->used && *budget)) {
+		gather_put_back(p, &g);
 		return OUTCOME_NONE;
 	}
 	if (evictor_take(p, p->batch, g.n, MISS_EVICTED, t->now) != g.n)
 		return OUTCOME_NONE;
-	if (r == LOOK_LARGE)
+	if (r == GATHER_LARGE)
 		return OUTCOME_PART;
 	return hand_over(p, t, w) ? OUTCOME_TAKEN : OUTCOME_PART;
+}
+
+/* NONE: there is no window that may go, or no time to look for it. */
+static enum outcome take_window(struct pool *p, const struct taker *t, uint32_t *budget)
+{
+	while (*budget) {
+		struct window w = window_find(p, t);
+		enum outcome o;
+
+		if (w.first == EXTENT_NONE)
+			break;
+		o = try_window(p, t, &w, budget);
+		if (o != OUTCOME_NONE)
+			return o;
+	}
+	return OUTCOME_NONE;
+}
+
+/*
+ * Nothing of the right shape, since what is cold lies scattered among granules without memory. As
+ * much of it as the limit lacks is given back, wherever it lies; the taker grows when that is
+ * punched.
+ */
+static void give_back_scattered(struct pool *p, struct taker *t, uint32_t *budget)
+{
+	const struct extent_map *m = &p->extents;
+	uint32_t count = t->granules;
+
+	if (count == 1 || extent_gap(m, count) == EXTENT_NONE)
+		return;
+	t->granules = 1;
+	t->scattered = 1;
+	while (m->n_handed + count > m->limit)
+		if (take_window(p, t, budget) != OUTCOME_TAKEN)
+			break;
 }
 
 int reclaim_extent(struct pool *p, struct namespace *ns, uint64_t now)
 {
 	struct taker t = taker_of(p, ns, now);
 	uint32_t budget = p->reclaim_blocks;
-	int scanned = 0;
+	enum outcome o;
 
 	if (ns->extents.n_extents && now < ns->reclaim_after)
 		return 0;
-	while (budget) {
-		struct window w = window_find(p, &t);
-		enum outcome o;
-
-		if (w.first == EXTENT_NONE)
-			break;
-		if (!scanned++)
-			pool_scan_pins(p);
-		o = try_window(p, &t, &w, &budget);
-		if (o != OUTCOME_NONE)
-			return o == OUTCOME_TAKEN;
-	}
+	if (p->extents.n_handed)
+		pool_scan_pins(p);
+	o = take_window(p, &t, &budget);
+	if (o != OUTCOME_NONE)
+		return o == OUTCOME_TAKEN;
+	give_back_scattered(p, &t, &budget);
 	ns->reclaim_after = now + LOOK_AGAIN;
 	return 0;
 }

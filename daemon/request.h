@@ -67,6 +67,7 @@ void handler_status(struct request *rq);
 void handler_namespaces(struct request *rq);
 void handler_clients(struct request *rq);
 void handler_flush(struct request *rq);
+void handler_resize(struct request *rq);
 void handler_stats_reset(struct request *rq);
 void handler_kick(struct request *rq);
 void handler_pin(struct request *rq);

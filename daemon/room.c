@@ -11,11 +11,16 @@ int room_grow(struct pool *p, struct namespace *ns, uint64_t now)
 	return first != EXTENT_NONE && namespace_grow(p, ns, first, now) == 0;
 }
 
-/* What is missing, and what keeps the next one from coming here for a single block. */
+/*
+ * What is missing, and what keeps the next one from coming here for a single block. In extents that
+ * a resize empties no slot comes free.
+ */
 static int evict(struct pool *p, struct namespace *ns, uint32_t want, uint64_t now)
 {
 	uint32_t missing = want - ns->extents.n_free;
 
+	if (ns->extents.n_closed == ns->extents.n_extents)
+		return 0;
 	return evictor_run(p, ns, missing + evictor_low_water(ns), now) > 0;
 }
 

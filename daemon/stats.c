@@ -40,6 +40,11 @@ static void spread_one(struct pool *p, uint32_t d, void *arg)
 	spread(p, d);
 }
 
+void stats_spread_pins(struct pool *p)
+{
+	each_pin(p, spread_one, NULL);
+}
+
 struct leased {
 	const struct namespace *ns;
 	uint64_t blocks, bytes;
@@ -64,7 +69,7 @@ static struct leased count_leased(struct pool *p, const struct namespace *ns)
 	struct leased l = { .ns = ns };
 
 	pool_scan_readers(p);
-	each_pin(p, spread_one, NULL);
+	stats_spread_pins(p);
 	each_pin(p, count_one, &l);
 	return l;
 }
@@ -98,7 +103,8 @@ void pool_get_stats(struct pool *p, struct pool_stats *ret)
 	const uint64_t *b = p->bytes;
 
 	*ret = p->count;
-	ret->pool_bytes = p->cfg.pool_bytes;
+	ret->pool_bytes = pool_limit_bytes(p);
+	ret->excess_bytes = (uint64_t)extent_excess(&p->extents) << p->extents.shift;
 	ret->handed_bytes = (uint64_t)p->extents.n_handed << p->extents.shift;
 	ret->cached_bytes = b[DESC_COMMITTED];
 	ret->leased_bytes = l.bytes;

@@ -11,4 +11,7 @@
  */
 uint64_t stats_leased(struct pool *p, const struct namespace *ns);
 
+/* Adds to p->pins all that is above its members. */
+void stats_spread_pins(struct pool *p);
+
 #endif

@@ -9,7 +9,7 @@
 
 /* What the daemon chooses; everything else about the region follows. */
 struct control_config {
-	uint64_t pool_bytes;      /* whole granules */
+	uint64_t pool_bytes;      /* size of the memory, whole granules */
 	uint32_t max_blocks;      /* at least 1, at most CONTROL_BLOCKS_MAX */
 	uint32_t max_namespaces;  /* at least 1, at most CONTROL_NAMESPACES_MAX */
 	uint32_t granule_shift;   /* SLOT_SHIFT to CONTROL_GRANULE_SHIFT_MAX */

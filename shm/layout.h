@@ -260,7 +260,7 @@ struct control_header {
 	uint8_t boot_id[16];
 	uint64_t domain_id; /* random, so that two regions are never taken for one another */
 	uint64_t total_bytes;
-	uint64_t pool_bytes; /* size of the pool, whole granules */
+	uint64_t pool_bytes; /* size of its memory, whole granules: how far the pool can grow */
 	uint64_t index_salt[2];
 	uint64_t ns_offset;
 	uint64_t granule_offset;

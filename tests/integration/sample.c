@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "proto/frame.h"
 #include "tests/integration/raw.h"
 #include "tests/integration/sample.h"
@@ -14,7 +15,8 @@ const struct sample_op sample_ops[] = {
 	{ OP_NS_CLOSE },       { OP_VERSION, 1 },  { OP_STATUS, 1 },
 	{ OP_NAMESPACES, 1 },  { OP_CLIENTS, 1 },  { OP_FLUSH, 1 },
 	{ OP_STATS_RESET, 1 }, { OP_KICK, 1, 1 },  { OP_PIN, 1, 1 },
-	{ OP_UNPIN, 1 },       { OP_PINS, 1 },     { OP_PREFIXES, 1 },
+	{ OP_UNPIN, 1 },       { OP_PINS, 1 },     { OP_RESIZE, 1 },
+	{ OP_PREFIXES, 1 },
 	{ OP_EXPLAIN, 1 },     { OP_REQUESTS, 1 }, { OP_CONFIG, 1 },
 	{ OP_CONFIG_SET, 1 },  { OP_RELOAD, 1 },   { OP_LOG_LEVEL, 1 },
 };
@@ -70,6 +72,8 @@ void sample_make(struct sample *s, uint32_t ns)
 	kvpool__unpin__init(&s->unpin);
 	s->unpin.all = 1;
 	kvpool__pins__init(&s->pins);
+	kvpool__resize__init(&s->resize);
+	s->resize.bytes = MIB(64); /* what the daemons of the tests have */
 	kvpool__prefixes__init(&s->prefixes);
 	kvpool__explain__init(&s->explain);
 	s->explain.namespace_ = (char *)"protocol";
@@ -132,6 +136,8 @@ ProtobufCMessage *sample_of(struct sample *s, enum proto_op op)
 		return &s->unpin.base;
 	case OP_PINS:
 		return &s->pins.base;
+	case OP_RESIZE:
+		return &s->resize.base;
 	case OP_PREFIXES:
 		return &s->prefixes.base;
 	case OP_EXPLAIN:

@@ -9,7 +9,7 @@
 #include "proto/ops.h"
 #include "shm/layout.h"
 
-#define SAMPLE_OPS 30u
+#define SAMPLE_OPS 31u
 
 /*
  * Where each is asked for; absent: the sample names an object that there is not, and is sound apart
@@ -50,6 +50,7 @@ struct sample {
 	Kvpool__Pin pin;
 	Kvpool__Unpin unpin;
 	Kvpool__Pins pins;
+	Kvpool__Resize resize;
 	Kvpool__Prefixes prefixes;
 	Kvpool__Explain explain;
 	Kvpool__Requests requests;

@@ -274,11 +274,13 @@ static void check_extent(struct audit *a, struct namespace *ns, struct extent *e
 	expect(unnamed == e->unnamed, "extent %u: %u unnamed", e->first, unnamed);
 	expect(list_empty(&e->packed) == !unnamed, "extent %u: packed", e->first);
 	expect(taken + chained + e->n_slots - e->fresh == e->n_slots, "extent %u: slots", e->first);
-	expect(list_empty(&e->ready) == (e->free_slot == EXTENT_NONE && e->fresh == e->n_slots),
+	expect(list_empty(&e->ready) ==
+	       (e->closed || (e->free_slot == EXTENT_NONE && e->fresh == e->n_slots)),
 	       "extent %u: ready", e->first);
-	expect(list_empty(&e->late) == (e->late_slot == EXTENT_NONE), "extent %u: late", e->first);
+	expect(list_empty(&e->late) == (e->closed || e->late_slot == EXTENT_NONE),
+	       "extent %u: late", e->first);
 	for (uint32_t g = e->first; g < e->first + e->count; g++)
-		expect(p->extents.of[g] == e && !p->extents.punching[g] &&
+		expect(p->extents.of[g] == e && !p->extents.away[g] &&
 		       p->control.granule[g].ns == ns->number, "granule %u", g);
 }
 
@@ -297,10 +299,10 @@ static void check_packed(struct namespace *ns)
 static void check_extents(struct audit *a)
 {
 	struct pool *p = a->p;
-	uint32_t handed = 0, mapped = 0, punching = 0;
+	uint32_t handed = 0, mapped = 0, closed = 0, away[GRANULE_GONE + 1] = { 0 };
 
 	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;) {
-		uint32_t n = 0, slots = 0, taken = 0;
+		uint32_t n = 0, slots = 0, taken = 0, n_closed = 0, shut = 0;
 		struct extent *e;
 
 		check_packed(ns);
@@ -310,16 +312,25 @@ static void check_extents(struct audit *a)
 			slots += e->n_slots;
 			taken += e->taken;
 			handed += e->count;
+			n_closed += e->closed != 0;
+			shut += e->closed ? e->n_slots - e->taken : 0;
+			closed += e->closed ? e->count : 0;
 		}
 		expect(n == ns->extents.n_extents && slots == ns->extents.n_slots &&
-		       slots - taken == ns->extents.n_free, "extents of namespace %u", ns->number);
+		       slots - taken - shut == ns->extents.n_free, "extents of namespace %u",
+		       ns->number);
+		expect(n_closed == ns->extents.n_closed && shut == ns->extents.n_shut,
+		       "closed extents of namespace %u", ns->number);
 	}
 	for (uint32_t g = 0; g < p->extents.n_granules; g++)
 		mapped += p->extents.of[g] != NULL;
 	for (uint32_t g = 0; g < p->extents.n_granules; g++)
-		punching += p->extents.punching[g];
+		away[p->extents.away[g]]++;
 	expect(handed == p->extents.n_handed && handed == mapped, "granules handed out");
-	expect(punching == p->extents.n_punching, "granules being punched");
+	expect(closed == p->extents.n_closed, "granules of closed extents");
+	expect(away[GRANULE_PUNCHED] + away[GRANULE_DROPPED] == p->extents.n_punching &&
+	       away[GRANULE_DROPPED] == p->extents.n_dropping, "granules being punched");
+	expect(away[GRANULE_GONE] == p->extents.n_gone, "granules that are gone");
 }
 
 /* Each entry of the map is found (check_key), and each has the promise that it says. */

@@ -48,6 +48,7 @@ static const struct pool_ops ops = {
 	.scan_pins = on_scan_pins,
 	.populate = on_range,
 	.punch = on_range,
+	.drop = on_range,
 	.wake = on_wake,
 	.pin_ended = on_pin_ended,
 };

@@ -43,6 +43,16 @@ static void on_punch(void *ctx, uint64_t offset, uint64_t bytes)
 	f->punch[f->n_punch++] = (struct fixture_range){ offset, bytes };
 }
 
+/* Only of a fixed pool. */
+static void on_drop(void *ctx, uint64_t offset, uint64_t bytes)
+{
+	struct fixture *f = ctx;
+
+	assert(f->p->cfg.fixed);
+	f->dropped_bytes += bytes;
+	on_punch(ctx, offset, bytes);
+}
+
 static void on_wake(void *ctx, struct pool_waiter *w, uint32_t present)
 {
 	struct fixture *f = ctx;
@@ -66,6 +76,7 @@ static const struct pool_ops ops = {
 	.scan_pins = on_scan_pins,
 	.populate = on_populate,
 	.punch = on_punch,
+	.drop = on_drop,
 	.wake = on_wake,
 	.pin_ended = on_pin_ended,
 };

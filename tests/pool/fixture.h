@@ -29,7 +29,7 @@ struct fixture {
 	void *session_memory[FIXTURE_SESSIONS];
 
 	/* What the pool asked for. */
-	uint64_t populated_bytes;
+	uint64_t populated_bytes, dropped_bytes;
 	struct fixture_range punch[FIXTURE_RANGES]; /* not done yet */
 	uint32_t n_punch, n_punched;
 	uint32_t scans;

@@ -10,6 +10,7 @@
  * prints the seed and step of a failure on stderr and aborts.
  */
 #undef NDEBUG
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "shm/lookup.h"
 #include "tests/pool/fixture.h"
 
+#define GRANULE KIB(16)
 #define SPACES 4u
 #define NODES  400u /* keys of each namespace, as a tree */
 #define OWNERS 5u
@@ -75,7 +77,8 @@ static struct reader readers[READERS];
 static uint8_t *reading, *writing; /* by unit of the pool */
 
 static const struct pool_config config = {
-	.pool_bytes = KIB(16) * 48,
+	.pool_bytes = GRANULE * 48,
+	.max_bytes = GRANULE * 64,
 	.max_blocks = 256,
 	.max_namespaces = SPACES,
 	.granule_shift = 14,
@@ -716,6 +719,25 @@ static void step_verify(void)
 	check((x->state == ABSENT) == wrong);
 }
 
+/* Sizes near the first one, mostly; what goes goes in the ticks. */
+static void step_resize(void)
+{
+	uint32_t least_ns;
+	uint64_t bytes = GRANULE * (roll(3) ? 40 + roll(16) : 1 + roll(70));
+	uint64_t was = pool_limit_bytes(f.p), least = pool_least_bytes(f.p, &least_ns);
+	int dry = !roll(4), r;
+	struct pool_resized told;
+
+	f.on_scan = NULL;
+	r = pool_resize(f.p, bytes, dry, f.now, &told);
+	f.on_scan = on_scan;
+	check(r == (bytes > config.max_bytes ? -EFBIG : bytes < least ? -ERANGE : 0));
+	check(r || (told.was_bytes == was && told.now_bytes == bytes));
+	check(r || told.stuck_bytes <= told.handed_bytes);
+	check(pool_limit_bytes(f.p) == (dry || r ? was : bytes));
+	compare(MAY_NOTHING);
+}
+
 static void step_punched(void)
 {
 	for (uint32_t i = 0; i < f.n_punch; i++)
@@ -738,13 +760,14 @@ static const struct {
 	{ step_punched, 4 },
 	{ step_nonsense, 4 },
 	{ step_verify, 3 },
+	{ step_resize, 1 },
 	{ step_death, 2 },
 	{ step_flush, 1 },
 };
 
 static void any_step(void)
 {
-	uint32_t total = 0, at;
+	uint32_t total = 0, at, handed = f.p->extents.n_handed;
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(steps); i++)
 		total += steps[i].weight;
@@ -752,6 +775,7 @@ static void any_step(void)
 	for (unsigned int i = 0; i < ARRAY_SIZE(steps); i++) {
 		if (at < steps[i].weight) {
 			steps[i].run();
+			check(f.p->extents.n_handed <= MAX(handed, f.p->extents.limit));
 			return;
 		}
 		at -= steps[i].weight;
@@ -803,8 +827,8 @@ static void start(void)
 		readers[i] = (struct reader){ .session = i % FIXTURE_SESSIONS,
 					      .hazard = i / FIXTURE_SESSIONS };
 	n_ghosts = n_own = n_named = 0;
-	reading = calloc(config.pool_bytes >> SLOT_SHIFT, 1);
-	writing = calloc(config.pool_bytes >> SLOT_SHIFT, 1);
+	reading = calloc(config.max_bytes >> SLOT_SHIFT, 1);
+	writing = calloc(config.max_bytes >> SLOT_SHIFT, 1);
 	check(reading && writing);
 }
 
@@ -849,15 +873,13 @@ static void one_seed(uint64_t s, uint64_t n_steps)
 			fixture_audit(&f);
 	}
 	st = fixture_stats(&f);
-	printf("seed %llu: %llu published, %llu evicted, %llu flushed, %llu extents taken, "
-	       "%llu full, %llu quarantined, %llu timed out, %u named\n", (unsigned long long)s,
-	       (unsigned long long)st.published, (unsigned long long)st.evicted,
-	       (unsigned long long)st.flushed, (unsigned long long)st.extents_taken,
-	       (unsigned long long)st.full, (unsigned long long)st.quarantined,
-	       (unsigned long long)st.reservations_timed_out, n_named);
+	printf("seed %lu: published %lu, evicted %lu, resized %lu, flushed %lu, extents taken %lu, "
+	       "full %lu, quarantined %lu, timed out %lu, named %u\n", s, st.published, st.evicted,
+	       st.resized, st.flushed, st.extents_taken, st.full, st.quarantined,
+	       st.reservations_timed_out, n_named);
 	/* A run in which nothing of this happens tests nothing. */
 	if (n_steps >= 2000)
-		check(st.published && st.evicted && st.flushed && st.extents_taken && st.full &&
+		check(st.published && st.evicted && st.resized && st.flushed && st.extents_taken && st.full &&
 		      st.quarantined && st.dooms && n_named && st.quota);
 	finish();
 }
