@@ -22,7 +22,8 @@ fi
 	-fno-sanitize-recover=all -I"$root" -I"$build" \
 	"$root/tests/fuzz/fuzz_$target.c" "$root/tests/fuzz/messages.c" \
 	"$root/tests/fuzz/descriptor.c" "$root"/proto/*.c "$build/proto/kvpool.pb-c.c" \
-	"$root/base/sha256.c" "$root/base/hex.c" -lprotobuf-c -lcrypto -o "$tmp/fuzz"
+	"$root/tests/fuzz/gguf_file.c" "$root/tools/kvpoolctl/gguf.c" "$root/tools/kvpoolctl/shape.c" \
+	"$root/tools/kvpoolctl/say.c" "$root/base/sha256.c" "$root/base/hex.c" -lprotobuf-c -lcrypto -o "$tmp/fuzz"
 "$driver" --write "$tmp/corpus"
 "$tmp/fuzz" -runs="$runs" -seed=1 -max_len=65536 -timeout=10 -print_final_stats=1 \
 	-artifact_prefix="$tmp/found/" "$tmp/corpus" >"$tmp/log" 2>&1 || {

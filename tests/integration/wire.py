@@ -47,12 +47,12 @@ def encode(types, name, values):
     out = b""
     for key, value in values.items():
         field = types[name][key]
-        if field.kind in VARINTS:
+        if field.repeated and field.kind in VARINTS:
+            out += with_length(field.number, b"".join(varint(v) for v in value))
+        elif field.kind in VARINTS:
             out += varint(field.number << 3) + varint(int(value))
         elif field.repeated and field.kind == "string":
             out += b"".join(with_length(field.number, v.encode()) for v in value)
-        elif field.repeated and field.kind in VARINTS:
-            out += with_length(field.number, b"".join(varint(v) for v in value))
         elif field.kind in types:
             out += b"".join(with_length(field.number, encode(types, field.kind, v)) for v in value)
         else:

@@ -46,7 +46,7 @@ static void print_miss(const struct lookup *l, FILE *out)
 
 static void print_writer(const struct lookup *l, FILE *out)
 {
-	_cleanup_free_ char *writer = cell_clean(l->writer);
+	_cleanup_free_ char *writer = cell_clean(l->writer ? l->writer : "");
 	char text[256];
 
 	if (writer && *writer) {

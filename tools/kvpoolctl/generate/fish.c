@@ -48,7 +48,7 @@ static void print_flag(FILE *out, const struct flag *f)
 	if (*f->name)
 		fprintf(out, " -l %s", f->name);
 	if (f->arg && *f->arg != '[')
-		fputs(" -x", out);
+		fputs(f->value == VALUE_FILE ? " -r" : " -x", out);
 	if (f->arg)
 		print_offer(out, f->value, f->choices);
 	fputs(" -d ", out);
