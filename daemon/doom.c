@@ -159,7 +159,7 @@ static void mark_part(struct pool *p, const uint32_t *part, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		struct block_key key = desc_key(&p->control, part[i]);
 
-		pool_prefetch_key(p, &key);
+		pool_near_key(p, &key);
 	}
 	doom_mark(&p->index, part, n);
 }

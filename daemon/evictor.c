@@ -41,7 +41,7 @@ static void prefetch(const struct pool *p, const uint32_t *batch, uint32_t n)
 	for (uint32_t i = 0; i < MIN(n, EVICTOR_BATCH); i++) {
 		struct block_key key = desc_key(&p->control, batch[i]);
 
-		pool_prefetch_key(p, &key);
+		pool_near_key(p, &key);
 		ghost_prefetch(&p->ghost, &key);
 	}
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Single flight: waiting for what another client writes. */
 #include "daemon/model.h"
+#include "shm/lookup.h"
+
+/* Keys that are looked up together. */
+#define PART 128u
 
 void pool_waiter_init(struct pool_waiter *w)
 {
@@ -16,22 +20,37 @@ static uint32_t find(const struct pool *p, const struct namespace *ns, const str
 	return d != DESC_NONE && block_namespace(p, d) == ns ? d : DESC_NONE;
 }
 
+/* How many of at most PART keys are cached from the first on: as a reader finds it. */
+static uint32_t cached(const struct pool *p, const struct namespace *ns,
+		       const struct block_key *keys, uint32_t n)
+{
+	struct lookup_note notes[PART];
+	uint32_t found = lookup_scan(&p->control, keys, n, TIER_HOST, notes);
+
+	for (uint32_t i = 0; i < found; i++)
+		if (block_namespace(p, notes[i].desc) != ns)
+			return i;
+	return found;
+}
+
 /* How many keys are cached from the first on, and the block under the next one. */
 static uint32_t present(const struct pool *p, uint32_t number, const struct block_key *keys,
 			uint32_t n, uint32_t *ret_next)
 {
 	const struct namespace *ns = namespace_get(p, number);
+	uint32_t i = 0;
 
 	*ret_next = DESC_NONE;
-	for (uint32_t i = 0; ns && i < n; i++) {
-		uint32_t d = find(p, ns, &keys[i]);
+	while (ns && i < n) {
+		uint32_t part = MIN(n - i, PART), k = cached(p, ns, &keys[i], part);
 
-		if (d == DESC_NONE || block_state(p, d) != DESC_COMMITTED) {
-			*ret_next = d;
-			return i;
+		i += k;
+		if (k < part) {
+			*ret_next = find(p, ns, &keys[i]);
+			break;
 		}
 	}
-	return ns ? n : 0;
+	return i;
 }
 
 uint32_t pool_present(const struct pool *p, uint32_t ns, const struct block_key *keys, uint32_t n)

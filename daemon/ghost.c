@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
-#include "base/hash.h"
 #include "daemon/ghost.h"
 
 #define ENTRIES_MIN 1024u
@@ -18,14 +18,14 @@ static_assert(GHOST_NS_OTHER == (1u << NS_BITS) - 1, "and a namespace");
 
 uint32_t ghost_entries(uint32_t max_blocks)
 {
-	return (uint32_t)MAX(pow2_ceil(max_blocks / 4), (uint64_t)ENTRIES_MIN);
+	return MAX(1u << log2_floor(MAX(max_blocks / 8, 1u)), ENTRIES_MIN);
 }
 
-int ghost_init(struct ghost_ring *g, uint32_t max_blocks, uint64_t salt)
+int ghost_init(struct ghost_ring *g, uint32_t max_blocks, const struct keyhash *hash)
 {
 	uint32_t n = ghost_entries(max_blocks);
 
-	*g = (struct ghost_ring){ .mask = n - 1, .hash_mask = n / 2 - 1, .salt = salt };
+	*g = (struct ghost_ring){ .mask = n - 1, .hash_mask = n / 2 - 1, .hash = *hash };
 	/* Zeroed by the kernel page by page: an entry without a reason is none. */
 	g->entry = calloc(n, sizeof(*g->entry));
 	g->newest = calloc(n / 2, sizeof(*g->newest));
@@ -43,11 +43,7 @@ void ghost_fini(struct ghost_ring *g)
 /* The tag, in its place in a word. */
 static uint64_t tag_of(const struct ghost_ring *g, const struct block_key *key)
 {
-	uint64_t h = g->salt;
-
-	for (unsigned int i = 0; i < KEY_WORDS; i++)
-		h = mix64(h ^ key->w[i]);
-	return h >> TAG_LOW << TAG_LOW;
+	return keyhash(&g->hash, key) >> TAG_LOW << TAG_LOW;
 }
 
 static uint32_t *bucket_of(const struct ghost_ring *g, uint64_t word)
@@ -107,11 +103,12 @@ static void write_entry(struct ghost_entry *e, uint64_t tag, uint32_t ns, enum m
 
 static void add(struct ghost_ring *g, uint64_t tag, uint32_t ns, enum miss_reason why, uint64_t now)
 {
-	uint32_t i = g->next, older = newest_of(g, tag);
+	uint32_t i = g->next, *newest = bucket_of(g, tag);
 
 	write_entry(&g->entry[i], tag, ns, why, now);
-	g->entry[i].older = older == i ? NOBODY : older;
-	*bucket_of(g, tag) = i;
+	/* Perhaps of another bucket by now: that is found out when it is followed. */
+	g->entry[i].older = *newest == i ? NOBODY : *newest;
+	*newest = i;
 	g->next = (i + 1) & g->mask;
 }
 
@@ -151,5 +148,5 @@ int ghost_find(const struct ghost_ring *g, const struct block_key *key, struct g
 
 void ghost_prefetch(const struct ghost_ring *g, const struct block_key *key)
 {
-	__builtin_prefetch(bucket_of(g, tag_of(g, key)), 1);
+	touch_line(bucket_of(g, tag_of(g, key)));
 }

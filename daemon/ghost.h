@@ -7,14 +7,14 @@
  * table of half as many numbers by which a key is found in it. An entry keeps 48 bits of a hash of
  * the key, so that in a full ring of 2^18 one find in 2^30 takes a key for another one.
  *
- * Memory: ghost_entries(max_blocks) * 18 bytes, which is 4.5 bytes a block, 4.5 MiB for 2^20 of
- * them; pages that were never used are not there.
+ * Memory: ghost_entries(max_blocks) * 18 bytes, which is at most 2.25 bytes a block, 2.25 MiB for
+ * 2^20 of them; pages that were never used are not there.
  */
 #ifndef KVP_DAEMON_GHOST_H
 #define KVP_DAEMON_GHOST_H
 
+#include "daemon/keyhash.h"
 #include "proto/reason.h"
-#include "shm/layout.h"
 
 /* tag:48 | ns:11 | why:5, from high to low; when in units of GHOST_TIME_SHIFT; the next older. */
 struct ghost_entry {
@@ -30,17 +30,19 @@ struct ghost_ring {
 	uint32_t *newest;          /* by hash: number of an entry, possibly of another hash */
 	uint32_t mask, hash_mask;
 	uint32_t next; /* the entry that is written next, and the oldest one */
-	uint64_t salt; /* known to nobody: a client can't make keys that collide */
+	struct keyhash hash;
 };
 
 #define GHOST_TIME_SHIFT 26u   /* units of 67 ms */
 #define GHOST_NS_OTHER   2047u /* the namespace's number did not fit */
 
-/* One entry for four blocks that the pool may have, rounded up to a power of two. */
+/*
+ * One entry for eight blocks that the pool may have, rounded down to a power of two; 1024 at least.
+ */
 uint32_t ghost_entries(uint32_t max_blocks);
 
 /* Returns 0 or -ENOMEM. ghost_fini accepts what failed. */
-int ghost_init(struct ghost_ring *g, uint32_t max_blocks, uint64_t salt);
+int ghost_init(struct ghost_ring *g, uint32_t max_blocks, const struct keyhash *hash);
 void ghost_fini(struct ghost_ring *g);
 
 /* The block of this key went, or was refused; now is not 0. The latest note of a key counts. */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/hash.h"
 #include "daemon/keymap.h"
 #include "shm/word.h"
 
@@ -30,10 +28,9 @@ static int set_size(struct keymap *m, uint64_t n)
 	return 0;
 }
 
-int keymap_init(struct keymap *m, const struct control *control, const uint64_t *salt)
+int keymap_init(struct keymap *m, const struct control *control, const struct keyhash *hash)
 {
-	*m = (struct keymap){ .control = control };
-	memcpy(m->salt, salt, sizeof(m->salt));
+	*m = (struct keymap){ .hash = *hash, .control = control };
 	return set_size(m, SIZE_MIN);
 }
 
@@ -43,13 +40,9 @@ void keymap_fini(struct keymap *m)
 	m->entry = NULL;
 }
 
-/* All of the key counts: its words are the client's choice. */
 uint32_t keymap_hash(const struct keymap *m, const struct block_key *key)
 {
-	const uint64_t *s = m->salt, *w = key->w;
-	uint64_t h = fold64(w[0] + s[0], w[1] + s[1]) ^ fold64(w[2] + s[2], w[3] + s[3]);
-
-	return (uint32_t)(h ^ h >> 32);
+	return (uint32_t)keyhash(&m->hash, key);
 }
 
 static int key_is(const struct keymap *m, uint32_t d, const struct block_key *key)

@@ -12,6 +12,7 @@
 #ifndef KVP_DAEMON_KEYMAP_H
 #define KVP_DAEMON_KEYMAP_H
 
+#include "daemon/keyhash.h"
 #include "shm/control.h"
 
 struct keymap {
@@ -19,8 +20,7 @@ struct keymap {
 	uint64_t *entry;
 	uint64_t mask;
 	uint64_t used;
-	/* known to nobody: a client can't make keys that collide */
-	uint64_t salt[KEY_WORDS];
+	struct keyhash hash;
 	const struct control *control;
 };
 
@@ -34,7 +34,7 @@ static inline uint32_t keymap_desc(uint64_t entry, int *ret_second)
 }
 
 /* Returns 0 or -ENOMEM. */
-int keymap_init(struct keymap *m, const struct control *control, const uint64_t *salt);
+int keymap_init(struct keymap *m, const struct control *control, const struct keyhash *hash);
 void keymap_fini(struct keymap *m);
 
 /* The same for equal keys only, as far as a client can tell. */

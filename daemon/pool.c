@@ -130,15 +130,19 @@ static int make_arrays(struct pool *p)
 
 static int make_parts(struct pool *p)
 {
-	uint64_t salt[KEY_WORDS + 1];
-	int r = random_words(salt, ARRAY_SIZE(salt));
+	struct keyhash reserved, gone;
+	int r = random_words(reserved.salt, KEY_WORDS);
 
 	if (r < 0)
 		return r;
-	r = keymap_init(&p->keymap, &p->control, salt);
+	r = random_words(gone.salt, KEY_WORDS);
+
 	if (r < 0)
 		return r;
-	r = ghost_init(&p->ghost, p->cfg.max_blocks, salt[KEY_WORDS]);
+	r = keymap_init(&p->keymap, &p->control, &reserved);
+	if (r < 0)
+		return r;
+	r = ghost_init(&p->ghost, p->cfg.max_blocks, &gone);
 	if (r < 0)
 		return r;
 	r = pin_table_make(&p->pin, p->cfg.max_blocks, p->cfg.pool_bytes);

@@ -9,8 +9,8 @@
 #include "daemon/unnamed.h"
 #include "shm/desc.h"
 
-/* How far ahead of the key at hand its places are loaded. */
-#define AHEAD 8u
+/* Keys whose places are loaded together. */
+#define WINDOW 32u
 
 /* Room is made for so many keys at a time, all that come in one request. */
 #define PART 1024u
@@ -133,6 +133,12 @@ static int keyset_add(struct keyset *s, const struct pool *p, const struct block
 	return 1;
 }
 
+static void near_window(const struct pool *p, const struct block_key *keys, uint32_t n)
+{
+	for (uint32_t i = 0; i < MIN(n, WINDOW); i++)
+		pool_near_key(p, &keys[i]);
+}
+
 /* How many of n keys can be granted: those that are absent, up to one that is not to be had. */
 static uint32_t count_absent(const struct pool *p, const struct run *r,
 			     const struct block_key *keys, uint32_t n)
@@ -141,10 +147,11 @@ static uint32_t count_absent(const struct pool *p, const struct run *r,
 	uint32_t absent = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t d = block_find(p, &keys[i]);
+		uint32_t d;
 
-		if (i + AHEAD < n)
-			pool_prefetch_key(p, &keys[i + AHEAD]);
+		if (i % WINDOW == 0)
+			near_window(p, &keys[i], n - i);
+		d = block_find(p, &keys[i]);
 		if (d == DESC_NONE) {
 			if (!keyset_add(&met, p, keys, i))
 				break;
@@ -182,8 +189,8 @@ static void run_keys(struct pool *p, struct run *r)
 	for (uint32_t i = 0; i < r->n; i++) {
 		enum proto_verdict v;
 
-		if (i + AHEAD < r->n)
-			pool_prefetch_key(p, &r->keys[i + AHEAD]);
+		if (i % WINDOW == 0)
+			near_window(p, &r->keys[i], r->n - i);
 		v = look(p, r, i);
 		if (v == VERDICT_NONE) {
 			if (i >= r->roomy)
@@ -264,13 +271,11 @@ static uint64_t unmap(struct pool *p, uint32_t d, const struct block_key *key)
 	return index_place(&p->control, key).bucket[keymap_remove(&p->keymap, key, d)];
 }
 
-void reserve_publish(struct pool *p, struct pool_owner *o, uint32_t d, uint64_t bucket,
-		     uint32_t crc, uint64_t now)
+void reserve_publish(struct pool *p, struct pool_owner *o, uint32_t d,
+		     const struct block_key *key, uint64_t bucket, uint32_t crc, uint64_t now)
 {
-	struct block_key key = desc_key(&p->control, d);
-
 	desc_commit(&p->control, d, TIER_HOST, crc);
-	index_publish(&p->index, bucket, &key, d, block_gen(p, d));
+	index_publish(&p->index, bucket, key, d, block_gen(p, d));
 	block_extent(p, d)->busy--;
 	block_count(p, d, DESC_RESERVED, DESC_COMMITTED);
 	owner_cached(p, o, d);
@@ -298,7 +303,7 @@ enum proto_verdict pool_commit(struct pool *p, struct pool_owner *o, uint32_t de
 		return VERDICT_NO_PARENT;
 	key = desc_key(&p->control, desc);
 	owner_discharge(p, o, desc);
-	reserve_publish(p, o, desc, unmap(p, desc, &key), crc, now);
+	reserve_publish(p, o, desc, &key, unmap(p, desc, &key), crc, now);
 	return VERDICT_COMMITTED;
 }
 

@@ -14,8 +14,8 @@ enum proto_verdict reserve_check(const struct pool *p, const struct pool_owner *
  * RESERVED -> COMMITTED for a block that hangs below a COMMITTED one and is charged to nobody now;
  * its place in the index is promised in bucket.
  */
-void reserve_publish(struct pool *p, struct pool_owner *o, uint32_t d, uint64_t bucket,
-		     uint32_t crc, uint64_t now);
+void reserve_publish(struct pool *p, struct pool_owner *o, uint32_t d,
+		     const struct block_key *key, uint64_t bucket, uint32_t crc, uint64_t now);
 
 /*
  * RESERVED -> QUARANTINE for a loose block with a key and nothing below it: the key is free at once, and

@@ -135,7 +135,7 @@ static enum proto_verdict commit_unnamed(struct pool *p, struct naming *n, uint3
 	if (!index_claim(&p->index, key, &bucket))
 		return VERDICT_FULL;
 	name(p, n, d, key);
-	reserve_publish(p, n->o, d, bucket, crc, n->now);
+	reserve_publish(p, n->o, d, key, bucket, crc, n->now);
 	return VERDICT_COMMITTED;
 }
 

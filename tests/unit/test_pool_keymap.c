@@ -13,7 +13,7 @@
 
 #define BLOCKS 1000u
 
-static const uint64_t salt[KEY_WORDS] = { 0x9e3779b97f4a7c15, 12345, 0xd6e8feb86659fd93, 1 };
+static const struct keyhash hash = { { 0x9e3779b97f4a7c15, 12345, 0xd6e8feb86659fd93, 1 } };
 
 static struct control c;
 static struct keymap m;
@@ -23,7 +23,7 @@ static int setup(void **state)
 {
 	c.desc = calloc(BLOCKS, sizeof(*c.desc));
 	assert_non_null(c.desc);
-	assert_int_equal(keymap_init(&m, &c, salt), 0);
+	assert_int_equal(keymap_init(&m, &c, &hash), 0);
 	memset(in, 0, sizeof(in));
 	return 0;
 }
