@@ -166,7 +166,8 @@ static void job_drop(struct op_job *job, int err, int sent)
 {
 	const struct keys_job *j = (const struct keys_job *)job;
 
-	if (job->link.attach) {
+	/* A child has no such memory. */
+	if (job->link.attach && !handle_is_forked(job->pool)) {
 		handle_count(job->pool, job->link.attach, COUNTER_WAITS, 1);
 		handle_count(job->pool, job->link.attach, COUNTER_WAITED_NS, clock_ns() - j->began);
 	}

@@ -256,7 +256,7 @@ static void commit_drop(struct op_job *job, int err, int sent)
 	for (size_t i = 0; i < j->c.n; i++)
 		if (w->blocks[i].has_crc == CRC_OF_COMMIT)
 			w->blocks[i].has_crc = 0;
-	if (j->c.stored)
+	if (j->c.stored && !handle_is_forked(w->pool))
 		write_count_stored(w, (size_t)j->c.stored);
 	w->job = NULL;
 	free(j);
@@ -388,17 +388,31 @@ static const struct op_kind give_back_kind = {
 	.drop = give_back_drop,
 };
 
+/*
+ * Without memory for a job: as far as the socket has room. What is left the daemon takes back
+ * itself, when the grant has lasted for long enough.
+ */
+static void post(struct giving_back *g)
+{
+	Kvpool__Abort m = KVPOOL__ABORT__INIT;
+
+	for (; giving_back_message(g, &m); g->at = g->end)
+		rpc_post(g->w->link.rpc, OP_ABORT, &m.base);
+}
+
 void write_op_give_back(struct kvpool_write *w)
 {
 	struct giving_back g = { .w = w, .at = w->n_blocks };
-	struct give_back_job *j = NULL;
+	struct give_back_job *j;
 	struct link l;
 
-	if (w->link.rpc && !write_is_stale(w) && is_held(&g))
-		j = calloc(1, sizeof(*j));
-	/* Without memory for it the daemon takes them back when the grant has lasted long enough.
-	 */
+	if (!w->link.rpc || write_is_stale(w) || !is_held(&g)) {
+		write_drop(w);
+		return;
+	}
+	j = calloc(1, sizeof(*j));
 	if (!j) {
+		post(&g);
 		write_drop(w);
 		return;
 	}

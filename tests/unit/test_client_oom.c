@@ -25,9 +25,11 @@ static _Thread_local unsigned int failures;
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t n);
 void *__real_aligned_alloc(size_t align, size_t n);
 void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t n);
 void *__wrap_aligned_alloc(size_t align, size_t n);
 
 static int out_of_memory(void)
@@ -52,6 +54,11 @@ void *__wrap_malloc(size_t n)
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return out_of_memory() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t n)
+{
+	return out_of_memory() ? NULL : __real_realloc(old, n);
 }
 
 void *__wrap_aligned_alloc(size_t align, size_t n)
@@ -101,6 +108,33 @@ static void use_namespace(struct kvpool_ns *ns, const int32_t *tokens)
 	check(kvpool_wait(ns, tokens, BLOCKS * BT, 0, 100));
 }
 
+/* Without a loop: turns until it is done. */
+static void await(struct kvpool *p, const struct kvpool_op *op)
+{
+	while (!kvpool_op_done(op))
+		check(kvpool_dispatch(p));
+}
+
+static void start_and_finish(struct kvpool *p, struct kvpool_ns *ns, const int32_t *tokens)
+{
+	struct kvpool_write *w = NULL;
+	struct kvpool_op *op;
+
+	if (kvpool_reserve_start(ns, tokens, BLOCKS * BT, 0, 0, NULL, NULL, &op) == 0) {
+		await(p, op);
+		check(kvpool_reserve_finish(op, &w));
+	}
+	if (w && kvpool_commit_start(w, 1, 0, NULL, NULL, &op) == 0) {
+		await(p, op);
+		check(kvpool_commit_finish(op));
+	}
+	kvpool_write_free_start(w);
+	if (kvpool_wait_start(ns, tokens, BLOCKS * BT, 0, 0, NULL, NULL, &op) == 0) {
+		await(p, op);
+		check(kvpool_wait_finish(op));
+	}
+}
+
 /* A whole session, of which allocation n (from 0 on) fails, if it makes that many. */
 static void session(long n)
 {
@@ -109,10 +143,10 @@ static void session(long n)
 	struct kvpool_lease *l = NULL;
 	struct kvpool_ns *ns = NULL;
 	struct kvpool *p = NULL;
-	int32_t tokens[BLOCKS * BT + 1];
+	int32_t tokens[(BLOCKS + 1) * BT];
 	int r;
 
-	fake_tokens(tokens, BLOCKS * BT + 1, (int32_t)n * 100);
+	fake_tokens(tokens, (BLOCKS + 1) * BT, (int32_t)n * 100);
 	left = n;
 	r = kvpool_connect(&o, &p);
 	check(r);
@@ -125,6 +159,8 @@ static void session(long n)
 	check(r);
 	if (ns)
 		use_namespace(ns, tokens);
+	if (ns)
+		start_and_finish(p, ns, tokens + BT);
 	if (ns && l)
 		assert_true(kvpool_acquire(ns, l, tokens, BLOCKS * BT + 1, 0) <= 3 * BT);
 	kvpool_lease_free(l);
