@@ -18,12 +18,21 @@ if ! "$clang" -fsanitize=fuzzer,address "$tmp/try.c" -o "$tmp/try" 2>"$tmp/log";
 	echo 'skipped: clang cannot link a fuzzer (Debian package libclang-rt-14-dev)'
 	exit 77
 fi
+more=
+if [ "$target" = config ]; then
+	for name in complaint config config_file config_table config_value log memory settings; do
+		more="$more $root/daemon/$name.c"
+	done
+	more="$more $root/base/parse.c $root/base/suggest.c -linih -lsystemd"
+fi
+# shellcheck disable=SC2086 # a list of words
 "$clang" -std=gnu17 -D_GNU_SOURCE -O1 -g -w -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all -I"$root" -I"$build" \
 	"$root/tests/fuzz/fuzz_$target.c" "$root/tests/fuzz/messages.c" \
 	"$root/tests/fuzz/descriptor.c" "$root"/proto/*.c "$build/proto/kvpool.pb-c.c" \
 	"$root/tests/fuzz/gguf_file.c" "$root/tools/kvpoolctl/gguf.c" "$root/tools/kvpoolctl/shape.c" \
-	"$root/tools/kvpoolctl/say.c" "$root/base/sha256.c" "$root/base/hex.c" -lprotobuf-c -lcrypto -o "$tmp/fuzz"
+	"$root/tools/kvpoolctl/say.c" "$root/base/sha256.c" "$root/base/hex.c" $more \
+	-lprotobuf-c -lcrypto -o "$tmp/fuzz"
 "$driver" --write "$tmp/corpus"
 "$tmp/fuzz" -runs="$runs" -seed=1 -max_len=65536 -timeout=10 -print_final_stats=1 \
 	-artifact_prefix="$tmp/found/" "$tmp/corpus" >"$tmp/log" 2>&1 || {
