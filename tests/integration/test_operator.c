@@ -461,6 +461,51 @@ static void hints_change_what_goes(void **state)
 	assert_int_equal(cached(1), 0);
 }
 
+static int setup_expiring(void **state)
+{
+	static const char *const args[] = { "--cache.default_ttl=1s", "--namespace.slow*.ttl=1h",
+					    "--namespace.slow*.priority=80", NULL };
+
+	assert_int_equal(daemon_start(&d, args), 0);
+	admin = raw_open(d.admin);
+	pool = pattern_connect(d.socket, "engine");
+	ns = pattern_ns(pool, "m", BYTES);
+	assert_int_equal(kvpool_lease_new(pool, 4096, &lease), 0);
+	return 0;
+}
+
+/* What nobody uses goes by itself; a reader, and another TTL, keep it. */
+static void blocks_expire(void **state)
+{
+	struct kvpool_ns *slow = pattern_ns(pool, "slow-model", BYTES);
+	Kvpool__Namespaces m = KVPOOL__NAMESPACES__INIT;
+	const Kvpool__NamespacesReply *r;
+	const Kvpool__StatusReply *s;
+
+	pattern_publish(ns, 1, LEN);
+	pattern_publish(ns, 2, LEN);
+	pattern_publish(slow, 3, LEN);
+	assert_int_equal(pattern_acquire(ns, lease, 1, LEN), LEN);
+	for (unsigned int i = 0; i < 200 && admin_status(&d)->blocks > 2 * LEN; i++)
+		usleep(50000);
+	s = admin_status(&d);
+	assert_int_equal(s->blocks, 2 * LEN);
+	assert_int_equal(s->expired_blocks, LEN);
+	assert_int_equal(s->evicted_blocks, LEN);
+	assert_int_equal(kvpool_lease_blocks(lease), LEN);
+	assert_true(pattern_check(1, LEN - 1, kvpool_lease_block(lease, LEN - 1), BYTES));
+	r = raw_call(admin, OP_NAMESPACES, &m.base);
+	assert_int_equal(r->n_items, 2);
+	assert_int_equal(r->items[0]->ttl_ns, 1000000000);
+	assert_int_equal(r->items[0]->priority, PROTO_PRIORITY_DEFAULT);
+	assert_int_equal(r->items[0]->expired_blocks, LEN);
+	assert_int_equal(r->items[1]->ttl_ns, 3600000000000);
+	assert_int_equal(r->items[1]->priority, 80);
+	assert_int_equal(r->items[1]->expired_blocks, 0);
+	kvpool_release(lease);
+	kvpool_ns_close(slow);
+}
+
 static void hints_that_are_none(void **state)
 {
 	struct raw *r = raw_hello(d.socket, "raw");
@@ -510,6 +555,7 @@ int main(void)
 		TEST(what_the_kicked_one_was_writing_is_free),
 		TEST(counters_begin_again),
 		TEST(hints_change_what_goes),
+		cmocka_unit_test_setup_teardown(blocks_expire, setup_expiring, teardown),
 		TEST(hints_that_are_none),
 	};
 
