@@ -26,8 +26,9 @@
  * - Return values: 0 or a count on success, a negative errno on failure; out-parameters are written
  *   only on success. kvpool_error() has the last failure of a pool in words.
  * - Calls that ask the daemon (kvpool_reconnect, kvpool_ping, kvpool_ns_open, kvpool_reserve,
- *   kvpool_commit, kvpool_write_free, kvpool_publish, kvpool_wait, kvpool_hint) come back within
- *   timeout_ms for each message that they need, and fail with
+ *   kvpool_commit, kvpool_write_free, kvpool_publish, kvpool_wait, kvpool_hint, kvpool_seq_grow,
+ *   _commit, _truncate, _fork and _free) come back within timeout_ms for each message that they
+ *   need, and fail with
  * 	-ENOTCONN	there is no daemon, or the connection was lost meanwhile
  * 	-ETIMEDOUT	it did not answer in time
  * 	-ENOENT		it has not accepted the namespace (why: kvpool_error())
@@ -35,10 +36,11 @@
  * 	-ESTALE		this is a child of the process that opened the pool
  * 	-ENOMEM		this process is out of memory
  *   or, where it refuses, with what comes closest: -EINVAL, -EACCES, -ENOSPC, -EIO, -EOPNOTSUPP.
- * - Threads. Every function may be called from any thread. A lease, and a write, belongs to one
- *   thread at a time; different ones are independent. kvpool_acquire, kvpool_extend, kvpool_release
- *   (and their _keys forms), kvpool_hash and the accessors kvpool_lease_block, _blocks, _tokens and
- *   _reason take no lock, allocate nothing, make no system call and leave errno alone.
+ * - Threads. Every function may be called from any thread. A lease, a write, and a sequence belong
+ *   to one thread at a time; different ones are independent. kvpool_acquire, kvpool_extend,
+ *   kvpool_release (and their _keys forms), kvpool_hash and the accessors kvpool_lease_block,
+ *   _blocks, _tokens and _reason take no lock, allocate nothing, make no system call and leave
+ *   errno alone.
  * - Fork. A child must not use what its parent opened: every call says -ESTALE or KVPOOL_FORKED
  *   there, and only kvpool_close and the _close and _free functions have an effect, on the child's
  *   memory alone. Blocks are not mapped in a child.
@@ -636,6 +638,160 @@ long kvpool_wait_chain(const struct kvpool_chain *chain, size_t first_block, uns
 
 /*
  * -------------------------------------------------------------------------------------------------
+ * Sequences: an engine's working K/V in the pool, as block tables
+ */
+
+/**
+ * The block table of one sequence, for an engine whose attention reads K/V through a table: blocks
+ * of the cache first, then own slots, which the engine writes while it computes. When the tokens
+ * of an own block are known, it can be given its name and so becomes a block of the cache, where it
+ * is: nothing is copied, and the sequence goes on reading it.
+ *
+ * 	kvpool_seq_new(ns, 4096, &seq);
+ * 	tokens = kvpool_seq_acquire(seq, prompt, n_prompt);
+ * 	kvpool_seq_grow(seq, blocks_for(n_prompt));
+ * 	... prefill: writes K/V of the rest through the table ...
+ * 	kvpool_seq_commit(seq, prompt, n_prompt, 0);
+ * 	while (next token) {
+ * 		kvpool_seq_grow(seq, blocks_for(++n_tokens));
+ * 		... decode ...
+ * 	}
+ * 	kvpool_seq_commit(seq, tokens, n_tokens, 0);
+ * 	kvpool_seq_free(seq);
+ *
+ * Whose a block is: kvpool_seq_own_block() is not NULL for an own slot. Nobody else knows it, and
+ * nobody takes it away; it counts against this program's quota (limits.client_unnamed_max). All
+ * other blocks are the cache's, held for the sequence until it is cut, freed or acquired anew, and
+ * never written to.
+ *
+ * What is lost with the connection: nothing that can be read. When the daemon dies or ends the
+ * session, the blocks stay where they are, can be read and written, and decoding goes on; the
+ * calls that need the daemon (kvpool_seq_grow, _commit) say -ENOTCONN from then on. To go on in the
+ * pool, fork the sequence once there is a connection again: the copy has all blocks as own slots
+ * there; then free the old one.
+ *
+ * A sequence belongs to one thread at a time; different ones are independent, forks too. It counts
+ * as one lease of max_leases, and another one from its first commit on; a commit of n blocks takes
+ * up to n more (64 at most) for as long as it lasts, as many as are free. In a child all functions
+ * say -ESTALE, KVPOOL_FORKED, NULL or 0, and kvpool_seq_free() only frees memory.
+ */
+struct kvpool_seq;
+
+/** What offsets and tables count in: every block begins at a multiple of so many bytes. */
+#define KVPOOL_UNIT 4096u
+
+/**
+ * Makes an empty one, for up to max_blocks blocks (1 to 1048576); works without a daemon. -ENOSPC:
+ * max_leases. -ENOMEM, -EINVAL, -ESTALE.
+ */
+int kvpool_seq_new(struct kvpool_ns *ns, size_t max_blocks, struct kvpool_seq **ret);
+
+/** Gives back all that it has, and frees. NULL is ignored. Returns NULL. */
+struct kvpool_seq *kvpool_seq_free(struct kvpool_seq *seq);
+
+/**
+ * Makes it the longest cached prefix of a prompt, as kvpool_acquire() does: at most
+ * kvpool_usable_tokens() of it, without a system call. What it had before is given back first,
+ * which is a message when there were own slots. Returns the number of tokens.
+ */
+size_t kvpool_seq_acquire(struct kvpool_seq *seq, const int32_t *tokens, size_t n_tokens);
+
+/** The same for the keys of a chain; all n_keys of them may be offered. */
+size_t kvpool_seq_acquire_keys(struct kvpool_seq *seq, const struct kvpool_key *keys,
+			       size_t n_keys);
+
+/** Why the last acquire found no more, as kvpool_lease_reason(). */
+enum kvpool_reason kvpool_seq_reason(const struct kvpool_seq *seq);
+
+/**
+ * Makes the table n_blocks long by own slots at its end, whose bytes are undefined; asks the daemon
+ * once for a thousand of them or so. Returns how long it is then: less than n_blocks when the pool
+ * is full or the quota used up (kvpool_error() says which), and what it was when it was longer.
+ *
+ * -EINVAL: more than max_blocks. -EROFS. -EOPNOTSUPP: the daemon is too old (KVPOOL_UNNAMED). Else
+ * as calls that ask the daemon; -ENOTCONN also when the blocks that it has are from a connection
+ * that is gone.
+ */
+long kvpool_seq_grow(struct kvpool_seq *seq, size_t n_blocks);
+
+size_t kvpool_seq_blocks(const struct kvpool_seq *seq);
+
+/** The bytes of block i, to read; NULL when i is out of range. Valid until the block goes. */
+const void *kvpool_seq_block(const struct kvpool_seq *seq, size_t i);
+
+/** The same to write: NULL when it is no own slot. */
+void *kvpool_seq_own_block(const struct kvpool_seq *seq, size_t i);
+
+/**
+ * What is known of block i: KVPOOL_PRESENT for one from the cache, KVPOOL_COMMITTED for one that
+ * this sequence stored, KVPOOL_GRANTED for an own slot that no commit was tried for. An own slot
+ * that could not have its name: KVPOOL_PRESENT (the block is in the cache already, elsewhere),
+ * _BUSY (somebody is writing it), _FULL (no place in the index), _NO_PARENT (what comes before it
+ * is not in the cache any more), _STALE (the session is over). _STALE also when i is out of range.
+ */
+enum kvpool_verdict kvpool_seq_verdict(const struct kvpool_seq *seq, size_t i);
+
+/**
+ * Where the pool is mapped that the blocks lie in; NULL while there are none. *ret_bytes, if it is
+ * not NULL, is its size. It is the same for all sequences of a connection, and another one after a
+ * reconnect. An engine that registers it with a device does so once; do not write to it other than
+ * to own slots.
+ */
+void *kvpool_seq_base(const struct kvpool_seq *seq, uint64_t *ret_bytes);
+
+/**
+ * Writes where blocks lie, from block first on, in units of KVPOOL_UNIT from kvpool_seq_base():
+ * what a kernel gets as its block table. At most max of them; returns how many.
+ */
+size_t kvpool_seq_table(const struct kvpool_seq *seq, size_t first, uint32_t *table, size_t max);
+
+enum kvpool_seq_flag {
+	/**
+	 * Own slots that turn out to be in the cache already are given back, and the cached block
+	 * takes their place: saves memory, but the table changes. Without it the own copy stays.
+	 */
+	KVPOOL_SWAP = 1,
+};
+
+/**
+ * Names and stores the full blocks of the sequence whose tokens are given: tokens is all of it from
+ * the start, of which only what has no name yet is hashed. Their bytes must be there, and no longer
+ * change. Returns how many blocks were stored. Own slots that could not be are still own;
+ * kvpool_seq_verdict() says why, and the next commit tries again.
+ *
+ * A block keeps its name: to write other tokens there, cut the sequence first.
+ *
+ * -EINVAL: an unknown flag. -ENOSPC: no lease is free to hold a single one. When it fails as calls
+ * that ask the daemon do, some may have been stored; all blocks are as readable as before, the next
+ * commit finds out.
+ */
+int kvpool_seq_commit(struct kvpool_seq *seq, const int32_t *tokens, size_t n_tokens,
+		      unsigned flags);
+
+/** The same with the keys of the chain from its first block on (kvpool_chain_keys()). */
+int kvpool_seq_commit_keys(struct kvpool_seq *seq, const struct kvpool_key *keys, size_t n_keys,
+			   unsigned flags);
+
+/**
+ * Cuts it to n_blocks and gives back what was behind; other programs may still find what of it was
+ * stored. Whatever writes to own slots there must have stopped. -EINVAL: it has fewer. When it
+ * fails as calls that ask the daemon do it is cut all the same, and the daemon has the slots back
+ * when the session ends.
+ */
+int kvpool_seq_truncate(struct kvpool_seq *seq, size_t n_blocks);
+
+/**
+ * A second sequence with the same blocks, for beams and several answers to one prompt: the blocks
+ * of the cache are shared, and each own slot is copied into one of its own. So commit before: then
+ * only the last block, which is not full, is copied, and without one nothing is asked of the
+ * daemon. When the connection of the blocks is gone, all of them are copied to the one of today.
+ *
+ * -ENOSPC: no room for the copies. -ENOMEM. Else as kvpool_seq_grow().
+ */
+int kvpool_seq_fork(struct kvpool_seq *seq, struct kvpool_seq **ret);
+
+/*
+ * -------------------------------------------------------------------------------------------------
  * Hints: what a program knows of the future of a prefix
  */
 
@@ -682,9 +838,9 @@ int kvpool_hint_chain(const struct kvpool_chain *chain, const struct kvpool_hint
  * -------------------------------------------------------------------------------------------------
  * Not blocking
  *
- * For programs that must never wait: a scheduler, an event loop. Each call that asks the daemon has a
- * start form, that sends the request and comes back at once, and a finish form, that says what came
- * of it. In between kvpool_dispatch(), called when kvpool_fd() is readable, moves things on:
+ * For programs that must never wait: a scheduler, an event loop. Each call that asks the daemon has
+ * a start form, that sends the request and comes back at once, and a finish form, that says what
+ * came of it. In between kvpool_dispatch(), called when kvpool_fd() is readable, moves things on:
  *
  * 	kvpool_reserve_start(ns, prompt, n_prompt, first, 0, granted, state, &op);
  * 	...
@@ -709,32 +865,33 @@ int kvpool_hint_chain(const struct kvpool_chain *chain, const struct kvpool_hint
  *   and callbacks are called in the order in which the answers came: first come, first served.
  * - 4096 operations of a handle may be under way; one more fails with -EAGAIN. The daemon takes 64
  *   waits of one client, for 8192 keys together; one more ends with -ENOSPC.
- * - Blocking calls, and other threads, may be used at the same time. What the answer to an operation
- *   is read by does not matter: callbacks are called by kvpool_dispatch() alone.
+ * - Blocking calls, and other threads, may be used at the same time. What the answer to an
+ *   operation is read by does not matter: callbacks are called by kvpool_dispatch() alone.
  */
 
 /** An operation that was started. Belongs to the program until it is finished or freed. */
 struct kvpool_op;
 
 /**
- * Called once, by kvpool_dispatch() in its thread, when the operation is done, and without any lock:
- * it may finish, free, cancel and start operations, this one and others. What is finished or freed
- * before has no callback any more.
+ * Called once, by kvpool_dispatch() in its thread, when the operation is done, and without any
+ * lock: it may finish, free, cancel and start operations, this one and others. What is finished or
+ * freed before has no callback any more.
  */
 typedef void (*kvpool_done)(void *arg, struct kvpool_op *op);
 
 /**
- * A descriptor for the program's loop: readable when there is something for kvpool_dispatch() to do,
- * deadlines and connecting again included. The same one for the life of the handle; it belongs to
- * the handle: only watch it, and no longer than until kvpool_close(). -EMFILE, -ENOMEM, -ESTALE...
+ * A descriptor for the program's loop: readable when there is something for kvpool_dispatch() to
+ * do, deadlines and connecting again included. The same one for the life of the handle; it belongs
+ * to the handle: only watch it, and no longer than until kvpool_close(). -EMFILE, -ENOMEM,
+ * -ESTALE...
  */
 int kvpool_fd(struct kvpool *pool);
 
 /**
  * Deals with what arrived, expires deadlines, sends what waited, connects when there is no
  * connection, calls callbacks. Returns how many operations it handed out: those whose callbacks it
- * called, and those without one, for kvpool_next_done(). At most 256 at a time; when there are more,
- * kvpool_fd() is still readable. May be called at any time, and by several threads. -ESTALE.
+ * called, and those without one, for kvpool_next_done(). At most 256 at a time; when there are
+ * more, kvpool_fd() is still readable. May be called at any time, and by several threads. -ESTALE.
  */
 int kvpool_dispatch(struct kvpool *pool);
 
@@ -769,8 +926,8 @@ struct kvpool_op *kvpool_op_free(struct kvpool_op *op);
  * Start forms. done may be NULL. Return 0 and the operation, or -errno, and there is none:
  * -ENOTCONN, -EAGAIN (too many), -EINVAL, -EROFS, -ENOMEM, -ESTALE. Arrays are copied.
  *
- * Finish forms return what the call does that waits, and free the operation; -EINPROGRESS: it is not
- * done, and goes on; -EINVAL: it was started as another kind, and is not freed either.
+ * Finish forms return what the call does that waits, and free the operation; -EINPROGRESS: it is
+ * not done, and goes on; -EINVAL: it was started as another kind, and is not freed either.
  */
 int kvpool_reserve_start(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
 			 size_t first_block, unsigned timeout_ms, kvpool_done done, void *arg,
@@ -785,8 +942,8 @@ int kvpool_reserve_finish(struct kvpool_op *op, struct kvpool_write **ret);
 
 /**
  * The checksums of blocks that kvpool_write_copy() did not fill are computed in this call: where
- * that takes too long, use kvpool_write_copy() in another thread. Until it is done, the write is not
- * to be used: kvpool_commit() says -EBUSY, and kvpool_write_free() cancels it.
+ * that takes too long, use kvpool_write_copy() in another thread. Until it is done, the write is
+ * not to be used: kvpool_commit() says -EBUSY, and kvpool_write_free() cancels it.
  */
 int kvpool_commit_start(struct kvpool_write *write, size_t n, unsigned timeout_ms, kvpool_done done,
 			void *arg, struct kvpool_op **ret);

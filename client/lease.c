@@ -19,34 +19,45 @@ static uint32_t take_index(struct kvpool *p)
 	return p->max_leases;
 }
 
-int kvpool_lease_new(struct kvpool *p, size_t max_blocks, struct kvpool_lease **ret)
+int lease_make(struct kvpool *p, size_t max_blocks, struct kvpool_lease **ret)
 {
-	struct kvpool_lease *l;
+	struct kvpool_lease *l = calloc(1, sizeof(*l) + max_blocks * sizeof(l->notes[0]));
 
-	if (handle_is_forked(p))
-		return -ESTALE;
-	if (!max_blocks || max_blocks > LEASE_BLOCKS_MAX)
-		return handle_error(p, -EINVAL, "a lease of %zu blocks: give 1 to %u", max_blocks,
-				    LEASE_BLOCKS_MAX);
-	l = calloc(1, sizeof(*l) + max_blocks * sizeof(l->notes[0]));
 	if (!l)
-		return handle_error(p, -ENOMEM, "no memory for a lease of %zu blocks", max_blocks);
+		return -ENOMEM;
 	pthread_mutex_lock(&p->lock);
 	handle_tidy_locked(p);
 	l->index = take_index(p);
 	pthread_mutex_unlock(&p->lock);
 	if (l->index == p->max_leases) {
 		free(l);
-		return handle_error(p, -ENOSPC,
-				    "all %u leases of this pool exist: free some, or raise "
-				    "max_leases in struct kvpool_options",
-				    p->max_leases);
+		return -ENOSPC;
 	}
 	handle_ref(p);
 	l->pool = p;
 	l->max_blocks = (uint32_t)max_blocks;
 	l->reason = KVPOOL_BELOW_MIN;
 	*ret = l;
+	return 0;
+}
+
+int kvpool_lease_new(struct kvpool *p, size_t max_blocks, struct kvpool_lease **ret)
+{
+	int err;
+
+	if (handle_is_forked(p))
+		return -ESTALE;
+	if (!max_blocks || max_blocks > LEASE_BLOCKS_MAX)
+		return handle_error(p, -EINVAL, "a lease of %zu blocks: give 1 to %u", max_blocks,
+				    LEASE_BLOCKS_MAX);
+	err = lease_make(p, max_blocks, ret);
+	if (err == -ENOMEM)
+		return handle_error(p, err, "no memory for a lease of %zu blocks", max_blocks);
+	if (err < 0)
+		return handle_error(p, err,
+				    "all %u leases of this pool exist: free some, or raise "
+				    "max_leases in struct kvpool_options",
+				    p->max_leases);
 	return 0;
 }
 

@@ -32,6 +32,9 @@ struct kvpool_lease {
 	struct lookup_note notes[];
 };
 
+/* kvpool_lease_new() without the checks of its arguments, and without words for what fails. */
+int lease_make(struct kvpool *p, size_t max_blocks, struct kvpool_lease **ret);
+
 /* The hazard word that is in use (other = 0) or free (1). */
 static inline uint64_t *lease_hazard(const struct kvpool_lease *l, uint32_t other)
 {

@@ -182,7 +182,7 @@ static int reserve_all(struct reserving *r, uint32_t ns)
  * the page. A read fault maps what is there of the 64 KiB around it, writable too; so one byte of
  * each is read before the slots are written.
  */
-static void warm_up(const uint8_t *slot, uint64_t bytes)
+void write_warm_up(const uint8_t *slot, uint64_t bytes)
 {
 	const volatile uint8_t *at = slot, *end = slot + bytes;
 
@@ -197,7 +197,7 @@ static int warm_up_granted(const struct kvpool_write *w)
 
 	for (size_t i = 0; i < w->n_blocks; i++)
 		if (w->blocks[i].verdict == KVPOOL_GRANTED) {
-			warm_up(write_slot(w, &w->blocks[i]), w->ns->block_bytes);
+			write_warm_up(write_slot(w, &w->blocks[i]), w->ns->block_bytes);
 			n++;
 		}
 	return n;
@@ -312,7 +312,7 @@ void *kvpool_write_block(const struct kvpool_write *w, size_t i)
 	if (kvpool_write_verdict(w, i) != KVPOOL_GRANTED)
 		return NULL;
 	if (w->cold)
-		warm_up(write_slot(w, &w->blocks[i]), w->ns->block_bytes);
+		write_warm_up(write_slot(w, &w->blocks[i]), w->ns->block_bytes);
 	return write_slot(w, &w->blocks[i]);
 }
 
@@ -385,7 +385,7 @@ void write_copy_blocks(struct kvpool_write *w, const struct iovec *iov, size_t n
 
 		if (b->verdict == KVPOOL_GRANTED) {
 			if (w->cold)
-				warm_up(write_slot(w, b), w->ns->block_bytes);
+				write_warm_up(write_slot(w, b), w->ns->block_bytes);
 			runs[k] = (struct copy_run){ write_slot(w, b), iov[i].iov_base, iov[i].iov_len,
 						     0 };
 			block[k++] = b;

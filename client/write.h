@@ -100,6 +100,9 @@ int write_reserve(struct kvpool_ns *ns, const struct block_key *parent,
  */
 void write_copy_blocks(struct kvpool_write *w, const struct iovec *iov, size_t n);
 
+/* Maps the pages of a slot of so many bytes that is going to be written. */
+void write_warm_up(const uint8_t *slot, uint64_t bytes);
+
 /* For kvpool_stats: n blocks of it were copied in, or committed. */
 void write_count_copies(struct kvpool_write *w, size_t n);
 void write_count_stored(const struct kvpool_write *w, size_t n);

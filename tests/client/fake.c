@@ -261,6 +261,35 @@ static uint8_t reserve_one(struct fake_request *rq, const struct block_key *key,
 	return VERDICT_GRANTED;
 }
 
+/* Unnamed slots: as many as unnamed_max allows, reserved under no key. */
+static void answer_unnamed(struct fake_request *rq, uint32_t n)
+{
+	static const struct block_key none;
+	Kvpool__ReserveReply r = KVPOOL__RESERVE_REPLY__INIT;
+	struct fake_memory *m = &rq->fake->m;
+
+	r.desc = descs;
+	r.slot = slots;
+	r.gen = gens;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t d;
+
+		if (rq->fake->unnamed == rq->fake->unnamed_max || m->next == FAKE_BLOCKS) {
+			verdicts[i] = VERDICT_FULL;
+			r.full = FULL_QUOTA;
+			continue;
+		}
+		d = memory_reserve(m, &none, DESC_NONE, rq->fake->sessions);
+		verdicts[i] = VERDICT_GRANTED;
+		descs[i] = slots[i] = d;
+		gens[i] = word_gen(m->control.desc[d].word);
+		r.n_desc = r.n_slot = r.n_gen = i + 1;
+		rq->fake->unnamed++;
+	}
+	r.verdict = (ProtobufCBinaryData){ n, verdicts };
+	fake_reply(rq, &r.base);
+}
+
 static void answer_reserve(struct fake_request *rq)
 {
 	const Kvpool__Reserve *m = (const Kvpool__Reserve *)rq->message;
@@ -270,6 +299,10 @@ static void answer_reserve(struct fake_request *rq)
 	uint32_t parent = DESC_NONE;
 	uint8_t rest = VERDICT_NONE;
 
+	if (m->unnamed) {
+		answer_unnamed(rq, m->unnamed);
+		return;
+	}
 	r.desc = descs;
 	r.slot = slots;
 	r.gen = gens;
@@ -302,16 +335,70 @@ static uint8_t commit_one(struct fake_memory *m, uint32_t d, uint64_t gen, uint3
 	return VERDICT_COMMITTED;
 }
 
+/* Names d, below *tip, and commits it. */
+static uint8_t name_one(struct fake *f, uint32_t d, uint64_t gen, uint32_t crc,
+			const struct block_key *key, uint32_t *tip)
+{
+	struct fake_memory *m = &f->m;
+	struct desc_identity id = { .key = *key, .parent = *tip };
+	uint32_t there = memory_find(m, key);
+
+	if (there != DESC_NONE)
+		*tip = there;
+	if (d >= m->next || word_gen(m->control.desc[d].word) != gen ||
+	    state_of(m, d) != DESC_RESERVED)
+		return VERDICT_STALE;
+	if (there != DESC_NONE)
+		return state_of(m, there) == DESC_COMMITTED ? VERDICT_PRESENT : VERDICT_BUSY;
+	if (*tip != DESC_NONE && state_of(m, *tip) != DESC_COMMITTED)
+		return VERDICT_NO_PARENT;
+	if (*tip != DESC_NONE)
+		id.depth = m->control.desc[*tip].depth + 1;
+	desc_name(&m->control, d, &id);
+	memory_commit(m, d, crc);
+	f->unnamed--;
+	*tip = d;
+	return VERDICT_COMMITTED;
+}
+
+static void name_all(struct fake *f, const Kvpool__Commit *m)
+{
+	const struct block_key *keys = (const struct block_key *)m->keys.data;
+	uint32_t tip = DESC_NONE;
+	uint8_t rest = VERDICT_NONE;
+
+	assert(m->keys.len == m->n_desc * sizeof(*keys));
+	if (m->parent.len) {
+		tip = memory_find(&f->m, (const struct block_key *)m->parent.data);
+		rest = tip == DESC_NONE ? VERDICT_NO_PARENT : VERDICT_NONE;
+	}
+	for (size_t i = 0; i < m->n_desc; i++) {
+		verdicts[i] = rest ?: name_one(f, m->desc[i], m->gen[i], m->crc[i], &keys[i], &tip);
+		if (verdicts[i] != VERDICT_COMMITTED && verdicts[i] != VERDICT_PRESENT)
+			rest = verdicts[i] == VERDICT_STALE ? VERDICT_NONE : verdicts[i];
+	}
+}
+
 static void answer_commit(struct fake_request *rq)
 {
 	const Kvpool__Commit *m = (const Kvpool__Commit *)rq->message;
 	Kvpool__CommitReply r = KVPOOL__COMMIT_REPLY__INIT;
 
 	assert(m->n_desc == m->n_gen && m->n_desc == m->n_crc);
-	for (size_t i = 0; i < m->n_desc; i++)
+	if (m->keys.len)
+		name_all(rq->fake, m);
+	for (size_t i = 0; !m->keys.len && i < m->n_desc; i++)
 		verdicts[i] = commit_one(&rq->fake->m, m->desc[i], m->gen[i], m->crc[i]);
 	r.verdict = (ProtobufCBinaryData){ m->n_desc, verdicts };
 	fake_reply(rq, &r.base);
+}
+
+static int is_unnamed(const struct fake_memory *m, uint32_t d)
+{
+	const struct block_key none = { { 0 } };
+	struct block_key key = desc_key(&m->control, d);
+
+	return !memcmp(&key, &none, sizeof(key));
 }
 
 static void answer_abort(struct fake_request *rq)
@@ -325,6 +412,8 @@ static void answer_abort(struct fake_request *rq)
 		int mine = m->desc[i] < mem->next && state_of(mem, m->desc[i]) == DESC_RESERVED;
 
 		verdicts[i] = mine ? VERDICT_FREED : VERDICT_NOT_OWNER;
+		if (mine && is_unnamed(mem, m->desc[i]))
+			rq->fake->unnamed--;
 		if (mine)
 			desc_free(&mem->control, m->desc[i]);
 	}
@@ -473,6 +562,7 @@ static void listen_on(struct fake *f)
 void fake_again(struct fake *f)
 {
 	memory_make(&f->m);
+	f->unnamed = 0;
 	listen_on(f);
 	assert(pipe(f->wake) == 0);
 	assert(pthread_create(&f->thread, NULL, run, f) == 0);
@@ -489,6 +579,7 @@ void fake_start(struct fake *f)
 	codec_arena_init(&f->arena, f->arena_memory, CODEC_ARENA_BYTES);
 	f->hazards_max = SESSION_HAZARDS_MAX;
 	f->max_keys = FRAME_KEYS_MAX;
+	f->unnamed_max = FAKE_BLOCKS;
 	fake_again(f);
 }
 

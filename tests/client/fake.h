@@ -70,8 +70,10 @@ struct fake {
 	uint64_t region_bytes;
 	struct session_map session;
 
+	uint32_t unnamed; /* slots that somebody has */
+
 	/* What the usual answers do otherwise, set by tests before they connect. */
-	uint32_t hazards_max, max_keys;
+	uint32_t hazards_max, max_keys, unnamed_max;
 	int read_only;
 	int no_features; /* a daemon of before there were any */
 

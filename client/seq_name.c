@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Naming: own blocks of a sequence whose tokens are known become blocks of the cache, and stay
+ * where they are, held for the sequence.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "client/hash.h"
+#include "client/ns.h"
+#include "client/seq.h"
+#include "kernels/crc32c.h"
+#include "proto/kvpool.pb-c.h"
+#include "shm/word.h"
+
+/* One COMMIT: blocks [first, first + n) of the table. */
+struct naming {
+	struct kvpool_seq *s;
+	uint32_t first, n;
+	struct hold *hold; /* lease i pins block first + i */
+};
+
+static int is_settled(const struct seq_block *b)
+{
+	return !b->own || b->verdict == KVPOOL_PRESENT;
+}
+
+/* The first block before end that is ours and behind all blocks of the cache. */
+static uint32_t first_own(const struct kvpool_seq *s, uint32_t end)
+{
+	uint32_t i = end;
+
+	while (i && s->blocks[i - 1].own)
+		i--;
+	return i;
+}
+
+/* The same behind copies of what is cached, too. */
+static uint32_t first_unsettled(const struct kvpool_seq *s, uint32_t end)
+{
+	uint32_t i = end;
+
+	while (i && !is_settled(&s->blocks[i - 1]))
+		i--;
+	return i;
+}
+
+static void checksum(struct kvpool_seq *s, uint32_t i)
+{
+	struct seq_block *b = &s->blocks[i];
+
+	if (!b->has_crc)
+		b->crc = crc32c(0, seq_bytes(s, i), s->ns->block_bytes);
+	b->has_crc = 1;
+}
+
+/* The hold and the message. Sets how many blocks it is about. */
+static int prepare(struct naming *n, uint32_t end)
+{
+	struct kvpool_seq *s = n->s;
+	size_t want = MIN(end - n->first, MIN(SEQ_PART, (uint32_t)s->message.max));
+	int err = hold_new_pins(s->pool, s->attach, want, &n->hold);
+
+	if (err < 0)
+		return err;
+	n->n = (uint32_t)n->hold->n;
+	s->message.n = 0;
+	for (uint32_t i = 0; i < n->n; i++) {
+		checksum(s, n->first + i);
+		seq_message_add(s, &s->blocks[n->first + i]);
+		hold_pin(n->hold, i, s->attach, s->blocks[n->first + i].desc);
+	}
+	return 0;
+}
+
+/* Only keeps the answer: it is dealt with by the thread whose sequence it is. */
+static int name_take(void *arg, const ProtobufCMessage *reply)
+{
+	const Kvpool__CommitReply *m = (const Kvpool__CommitReply *)reply;
+	struct naming *n = arg;
+
+	if (m->verdict.len != n->n)
+		return -EPROTO;
+	for (uint32_t i = 0; i < n->n; i++) {
+		uint8_t v = m->verdict.data[i];
+
+		if ((v < VERDICT_PRESENT || v > VERDICT_NOT_OWNER))
+			return -EPROTO;
+		n->s->message.verdict[i] = v;
+	}
+	return 0;
+}
+
+static int send_names(struct naming *n)
+{
+	struct kvpool_seq *s = n->s;
+	struct rpc_call call = { .op = OP_COMMIT, .take = name_take, .arg = n };
+	Kvpool__Commit m = KVPOOL__COMMIT__INIT;
+
+	m.n_desc = m.n_gen = m.n_crc = s->message.n;
+	m.desc = s->message.desc;
+	m.gen = s->message.gen;
+	m.crc = s->message.crc;
+	m.keys = (ProtobufCBinaryData){ n->n * sizeof(s->keys[0]), (uint8_t *)s->keys[n->first].w };
+	if (n->first)
+		m.parent = (ProtobufCBinaryData){ sizeof(s->keys[0]),
+						  (uint8_t *)s->keys[n->first - 1].w };
+	return link_call(s->pool, &s->link, "commit blocks of a sequence", &call, &m.base,
+			 handle_deadline(s->pool));
+}
+
+/*
+ * STALE, of a block that a commit was sent for before, without an answer in time: it was committed,
+ * and is pinned since then.
+ */
+static int was_committed(const struct kvpool_seq *s, const struct seq_block *b)
+{
+	uint64_t w = load_acquire(&s->attach->control.desc[b->desc].word);
+
+	return word_gen(w) == b->gen && word_state(w) != DESC_RESERVED &&
+	       word_state(w) != DESC_QUARANTINE && word_state(w) != DESC_FREE;
+}
+
+static void settle_block(struct kvpool_seq *s, struct seq_block *b, uint8_t v)
+{
+	if (v == VERDICT_STALE && was_committed(s, b))
+		v = VERDICT_COMMITTED;
+	b->verdict = v == VERDICT_NOT_OWNER ? VERDICT_STALE : v;
+	b->own = v != VERDICT_COMMITTED;
+}
+
+/* Returns how many were stored, and holds the deepest one of them. */
+static int settle(struct naming *n)
+{
+	struct kvpool_seq *s = n->s;
+	uint32_t deepest = UINT32_MAX;
+	int stored = 0;
+
+	for (uint32_t i = 0; i < n->n; i++) {
+		struct seq_block *b = &s->blocks[n->first + i];
+
+		settle_block(s, b, s->message.verdict[i]);
+		if (b->own)
+			continue;
+		stored += s->message.verdict[i] == VERDICT_COMMITTED;
+		deepest = i;
+	}
+	if (deepest == UINT32_MAX) {
+		hold_unref(n->hold);
+		return 0;
+	}
+	hold_keep(n->hold, deepest);
+	(void)seq_add_hold(s, n->hold, s->blocks[n->first + deepest].desc, n->first + deepest + 1);
+	handle_count(s->pool, s->attach, COUNTER_STORED, (uint64_t)stored);
+	handle_count(s->pool, s->attach, COUNTER_STORED_BYTES,
+		     (uint64_t)stored * s->ns->block_bytes);
+	return stored;
+}
+
+/* Nothing is known of these blocks: all of their pins stay. */
+static void keep_all(struct naming *n)
+{
+	struct kvpool_seq *s = n->s;
+
+	n->hold->unsure = 1;
+	s->holds[s->n_holds++] = (struct seq_hold){ n->hold, n->first + n->n };
+}
+
+/* Returns how many were stored, or -errno. */
+static int name_part(struct naming *n, uint32_t end)
+{
+	int err;
+
+	if (n->s->n_holds == SEQ_HOLDS)
+		return handle_error(n->s->pool, -ENOSPC,
+				    "a sequence whose prefix was flushed and stored anew again "
+				    "and again: make a new one");
+	err = prepare(n, end);
+	if (err < 0)
+		return err;
+	err = send_names(n);
+	if (!err)
+		return settle(n);
+	keep_all(n);
+	return err;
+}
+
+/* Blocks [first, end), all of them ours. Stops at the first part that has one without a name. */
+static int name_from(struct kvpool_seq *s, uint32_t first, uint32_t end)
+{
+	struct naming n = { .s = s, .first = first };
+	int stored = 0;
+
+	while (n.first < end) {
+		int r = name_part(&n, end);
+
+		/* Without a lease to hold more, what was stored is stored. */
+		if (r < 0)
+			return r == -ENOSPC && stored ? stored : r;
+		stored += r;
+		n.first += n.n;
+		if (!is_settled(&s->blocks[n.first - 1]))
+			break;
+	}
+	return stored;
+}
+
+static int name_all(struct kvpool_seq *s, uint32_t end)
+{
+	uint32_t own = first_own(s, end), first = first_unsettled(s, end);
+	int stored = 0;
+
+	if (first < end)
+		stored = name_from(s, first, end);
+	/* What these lie below was a copy of a cached block, which is gone: it can have the name.
+	 */
+	if (stored == 0 && own < first && first < end &&
+	    s->blocks[first].verdict == KVPOOL_NO_PARENT)
+		stored = name_from(s, own, end);
+	return stored;
+}
+
+/* ---- taking the cached block in place of a copy ---- */
+
+static int has_copies(const struct kvpool_seq *s)
+{
+	for (uint32_t i = 0; i < s->n_keys; i++)
+		if (s->blocks[i].own && s->blocks[i].verdict == KVPOOL_PRESENT)
+			return 1;
+	return 0;
+}
+
+/* Pins as much as is cached of the chain. Returns how many blocks. */
+static uint32_t look_up(struct kvpool_seq *s, struct kvpool_lease *l)
+{
+	const struct control *c = &s->attach->control;
+	uint32_t n;
+
+	attach_dup(s->attach);
+	l->attach = s->attach;
+	n = lookup_scan(c, s->keys, s->n_keys, TIER_HOST, l->notes);
+	n = lookup_pin(c, lease_hazard(l, 0), l->notes, n, n, TIER_HOST);
+	l->depth = n;
+	if (n && lookup_resolve(c, l->notes, 0, n, TIER_HOST) == 0)
+		return n;
+	kvpool_release(l);
+	return 0;
+}
+
+static int swap_block(struct kvpool_seq *s, uint32_t i, const struct lookup_note *note)
+{
+	struct seq_block *b = &s->blocks[i];
+
+	if (!b->own || b->verdict != KVPOOL_PRESENT ||
+	    slot_offset(note->slot) + s->ns->block_bytes > s->attach->pool_bytes)
+		return 0;
+	seq_message_add(s, b);
+	*b = (struct seq_block){ .desc = note->desc,
+				 .slot = note->slot,
+				 .verdict = KVPOOL_PRESENT };
+	return s->message.n == s->message.max ? seq_give_back(s) : 0;
+}
+
+static int swap_copies(struct kvpool_seq *s)
+{
+	struct kvpool_lease *l;
+	struct hold *h;
+	uint32_t n;
+	int err;
+
+	err = hold_new(s->pool, s->n_keys, &h);
+	if (err < 0)
+		return err;
+	l = h->lease[0];
+	n = look_up(s, l);
+	if (!n || !seq_add_hold(s, h, l->notes[n - 1].desc, n)) {
+		hold_unref(h);
+		return 0;
+	}
+	s->message.n = 0;
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = swap_block(s, i, &l->notes[i]);
+	return err ? err : seq_give_back(s);
+}
+
+/* ---- what a program calls ---- */
+
+static int check(struct kvpool_seq *s, unsigned flags)
+{
+	if (flags & ~(unsigned)KVPOOL_SWAP)
+		return handle_error(s->pool, -EINVAL, "unknown flags 0x%x", flags);
+	return s->n_blocks ? seq_connect(s) : 0;
+}
+
+/* The keys of the first n blocks are known. */
+static int commit(struct kvpool_seq *s, uint32_t n, unsigned flags)
+{
+	int stored, err = 0;
+
+	s->n_keys = MAX(s->n_keys, n);
+	stored = name_all(s, n);
+	if (stored >= 0 && flags & KVPOOL_SWAP && has_copies(s))
+		err = swap_copies(s);
+	return err < 0 ? err : stored;
+}
+
+int kvpool_seq_commit(struct kvpool_seq *s, const int32_t *tokens, size_t n_tokens, unsigned flags)
+{
+	uint32_t block_tokens = s->ns->block_tokens, n;
+	int err;
+
+	if (handle_is_forked(s->pool))
+		return -ESTALE;
+	err = check(s, flags);
+	if (err < 0)
+		return err;
+	n = (uint32_t)MIN(n_tokens / block_tokens, (size_t)s->n_blocks);
+	seq_read_keys(s);
+	if (n > s->n_keys) {
+		struct block_key after = s->n_keys ? s->keys[s->n_keys - 1] : s->ns->seed;
+
+		hash_blocks(&after, tokens + (size_t)s->n_keys * block_tokens, block_tokens,
+			    n - s->n_keys, s->keys + s->n_keys);
+	}
+	return commit(s, n, flags);
+}
+
+int kvpool_seq_commit_keys(struct kvpool_seq *s, const struct kvpool_key *keys, size_t n_keys,
+			   unsigned flags)
+{
+	uint32_t n;
+	int err;
+
+	if (handle_is_forked(s->pool))
+		return -ESTALE;
+	err = check(s, flags);
+	if (err < 0)
+		return err;
+	n = (uint32_t)MIN(n_keys, (size_t)s->n_blocks);
+	seq_read_keys(s);
+	if (n > s->n_keys)
+		memcpy(s->keys + s->n_keys, keys + s->n_keys, (n - s->n_keys) * sizeof(s->keys[0]));
+	return commit(s, n, flags);
+}
