@@ -21,6 +21,7 @@
 #define KVP_CLIENT_SEQ_H
 
 #include "client/hold.h"
+#include "client/kvpool-seq.h"
 #include "client/link.h"
 
 #define SEQ_HOLDS 8u

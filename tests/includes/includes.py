@@ -28,7 +28,8 @@ PUBLIC = {
     "client/llama": {"client/kvpool.h"},
 }
 # Headers as they are installed: for programs that stand outside of the tree.
-INSTALLED = {"kvpool.h": "client/kvpool.h", "kvpool-llama.h": "client/llama/kvpool-llama.h"}
+INSTALLED = {"kvpool.h": "client/kvpool.h", "kvpool-seq.h": "client/kvpool-seq.h",
+             "kvpool-llama.h": "client/llama/kvpool-llama.h"}
 INSTALLED_USERS = {"client/llama", "examples", "tests"}
 
 NOT_C = {"tests/models"}  # Promela is preprocessed too
@@ -81,7 +82,7 @@ def check_quoted(root, source, target):
 
 def check_installed(source, target):
     """The same for a header by the name that it is installed under, in quotes or not."""
-    if folder_of(source) in INSTALLED_USERS:
+    if folder_of(source) in INSTALLED_USERS or source in INSTALLED.values():
         return None
     return f'is the installed name of "{INSTALLED[target]}"'
 

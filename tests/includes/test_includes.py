@@ -76,6 +76,7 @@ class Includes(unittest.TestCase):
         self.refused("daemon/bad.c", "#include <kvpool.h>\n", "installed name")
         self.refused("daemon/bad.c", '#include "kvpool.h"\n', "installed name")
         self.assertEqual(self.check(**{"client/llama/kvpool-llama.h": '#include "kvpool.h"\n'}), [])
+        self.assertEqual(self.check(**{"client/kvpool-seq.h": '#include "kvpool.h"\n'}), [])
 
     def test_include_of_a_macro(self):
         self.refused("base/bad.c", "#include HEADER\n", "can't be followed")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_symbols.py HEADER LIBRARY SANITIZED COMPILER...: what the library exports is what its header
-declares, it needs no library but those it may, resolves all symbols when it is loaded, and its
-header compiles alone as C99 and as C++.
+"""test_symbols.py HEADER,... LIBRARY SANITIZED COMPILER...: what the library exports is what its
+headers declare, it needs no library but those it may, resolves all symbols when it is loaded, and its
+headers compile alone as C99 and as C++.
 """
 import re
 import shutil
@@ -39,10 +39,13 @@ def exported(library):
     return names, versions
 
 
-def check_symbols(header, library):
-    want, (have, versions) = declared(header), exported(library)
-    if not want:
-        yield f"{header}: declares nothing that this test understands"
+def check_symbols(headers, library):
+    want, (have, versions) = set(), exported(library)
+    for header in headers:
+        functions = declared(header)
+        if not functions:
+            yield f"{header}: declares nothing that this test understands"
+        want |= functions
     for name in sorted(want - have):
         yield f"{name} is declared and not exported"
     for name in sorted(have - want):
@@ -68,13 +71,14 @@ def check_language(header, command):
 
 
 def main():
-    header, library, sanitized = sys.argv[1], sys.argv[2], sys.argv[3] != "none"
+    headers, library, sanitized = sys.argv[1].split(","), sys.argv[2], sys.argv[3] != "none"
     compiler = sys.argv[4:]
     cxx = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
-    wrong = list(check_symbols(header, library)) + list(check_dynamic(library, sanitized))
-    wrong += check_language(header, compiler + ["-x", "c", "-std=c99"])
-    if cxx:
-        wrong += check_language(header, [cxx, "-x", "c++", "-std=c++11"])
+    wrong = list(check_symbols(headers, library)) + list(check_dynamic(library, sanitized))
+    for header in headers:
+        wrong += check_language(header, compiler + ["-x", "c", "-std=c99"])
+        if cxx:
+            wrong += check_language(header, [cxx, "-x", "c++", "-std=c++11"])
     for line in wrong:
         print(line)
     if not wrong and not cxx:
