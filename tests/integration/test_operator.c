@@ -520,6 +520,36 @@ static void blocks_expire(void **state)
 	kvpool_ns_close(slow);
 }
 
+static void configure(const char *key, const char *value)
+{
+	Kvpool__ConfigSet m = KVPOOL__CONFIG_SET__INIT;
+
+	m.key = (char *)key;
+	m.value = (char *)value;
+	raw_call(admin, OP_CONFIG_SET, &m.base);
+}
+
+/* Keys of the configuration count for what is there. */
+static void another_configuration_counts_at_once(void **state)
+{
+	const Kvpool__PinsReply *r;
+
+	pattern_publish(ns, 1, LEN);
+	pattern_publish(ns, 2, LEN);
+	pin(1, LEN, "first");
+	pin(2, LEN, "second");
+	configure("cache.pin_budget", "600KiB");
+	r = pins(0);
+	assert_int_equal(r->budget_bytes, 600 << 10);
+	assert_int_equal(r->n_items, 1);
+	assert_string_equal(r->items[0]->label, "first");
+	configure("cache.default_ttl", "1s");
+	for (unsigned int i = 0; i < 200 && admin_status(&d)->blocks > LEN; i++)
+		usleep(50000);
+	assert_int_equal(admin_status(&d)->expired_blocks, LEN);
+	assert_int_equal(cached(1), LEN);
+}
+
 static void hints_that_are_none(void **state)
 {
 	struct raw *r = raw_hello(d.socket, "raw");
@@ -570,6 +600,7 @@ int main(void)
 		TEST(counters_begin_again),
 		TEST(hints_change_what_goes),
 		cmocka_unit_test_setup_teardown(blocks_expire, setup_expiring, teardown),
+		TEST(another_configuration_counts_at_once),
 		TEST(hints_that_are_none),
 	};
 

@@ -177,6 +177,23 @@ static void the_map_of_reservations(void **state)
 			 500 - n);
 }
 
+static void a_pin(void **state)
+{
+	const struct pool_pin_wish wish = { 0, 50, "" };
+	uint32_t ns = fixture_ns(&f, "m", 1, 4096), d;
+	struct pool_pinned done;
+
+	fixture_publish(&f, &a, ns, keys, 4);
+	d = fixture_find(&f, &keys[3]);
+	fails_in = 1;
+	assert_int_equal(pool_pin(f.p, d, block_gen(f.p, d), &wish, f.now, &done), -ENOMEM);
+	fails_in = 0;
+	fixture_audit(&f);
+	assert_int_equal(fixture_stats(&f).pins, 0);
+	assert_int_equal(pool_pin(f.p, d, block_gen(f.p, d), &wish, f.now, &done), 0);
+	fixture_audit(&f);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -186,6 +203,7 @@ int main(void)
 		TEST(an_extent),
 		TEST(an_extent_that_moves),
 		TEST(the_map_of_reservations),
+		TEST(a_pin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

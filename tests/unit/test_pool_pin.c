@@ -299,6 +299,27 @@ static void no_extent_goes_from_under_a_pin(void **state)
 	assert_int_equal(fixture_stats(&f).pins, 16);
 }
 
+static void a_smaller_pool_keeps_what_is_pinned(void **state)
+{
+	struct pool_resized r;
+
+	pool_set_pin_budget(f.p, SLOTS * 4096);
+	fill(1, 64);
+	assert_int_equal(pin_chain(1, 64), 0);
+	assert_int_equal(pin_chain(9, 20), 0);
+	fixture_pass(&f, 3600 * NSEC_PER_SEC);
+	assert_int_equal(pool_resize(f.p, FIXTURE_GRANULE, 0, f.now, &r), 0);
+	for (uint32_t i = 0; i < 20; i++) {
+		fixture_tick(&f);
+		fixture_punched(&f);
+		fixture_pass(&f, NSEC_PER_SEC);
+	}
+	assert_int_equal(fixture_cached(&f, ns, 1, 64), 64);
+	assert_in_range(fixture_cached(&f, ns, 9, 64), 20, 63);
+	assert_int_equal(fixture_cached(&f, ns, 2, 64), 0);
+	assert_int_equal(fixture_stats(&f).pins, 2);
+}
+
 static void there_are_so_many_pins_at_most(void **state)
 {
 	char label[POOL_PIN_LABEL + 1];
@@ -351,6 +372,7 @@ int main(void)
 		TEST(wrong_bytes_end_the_pins_below),
 		TEST(pins_of_both_kinds_fill_a_pool),
 		TEST(no_extent_goes_from_under_a_pin),
+		TEST(a_smaller_pool_keeps_what_is_pinned),
 		TEST(there_are_so_many_pins_at_most),
 		TEST(only_cached_blocks_can_be_pinned),
 	};
