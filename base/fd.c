@@ -8,10 +8,13 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-int fd_memory(const char *name, uint64_t size, int final)
+/* 2 MiB, in the flags of memfd_create: log2 from bit 26 on. */
+#define FD_HUGE_2MB (21u << 26)
+
+static int make_memory(const char *name, uint64_t size, int final, unsigned int flags)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | (final ? F_SEAL_SEAL : 0);
-	_cleanup_fd_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	_cleanup_fd_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
 
 	/*
 	 * A memfd is born with mode 0777: without the fchmod another user reopens it writable
@@ -21,6 +24,33 @@ int fd_memory(const char *name, uint64_t size, int final)
 	    fcntl(fd, F_ADD_SEALS, seals) < 0)
 		return -errno;
 	return TAKE_FD(fd);
+}
+
+int fd_memory(const char *name, uint64_t size, int final)
+{
+	return make_memory(name, size, final, 0);
+}
+
+int fd_memory_huge(const char *name, uint64_t size)
+{
+	return make_memory(name, size, 1, MFD_HUGETLB | FD_HUGE_2MB);
+}
+
+int fd_allocate(int fd, int mode, uint64_t offset, uint64_t bytes)
+{
+	int r;
+
+	do
+		r = fallocate(fd, mode, (off_t)offset, (off_t)bytes);
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : 0;
+}
+
+uint64_t fd_resident(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
 }
 
 int fd_reopen_readonly(int fd)

@@ -14,6 +14,18 @@
 int fd_memory(const char *name, uint64_t size, int final);
 
 /*
+ * The same of huge pages of 2 MiB out of those that the kernel holds ready (hugetlb), with all
+ * seals. size: whole huge pages. They are not taken yet.
+ */
+int fd_memory_huge(const char *name, uint64_t size);
+
+/* fallocate, until it is done: 0 populates a range. Returns 0 or -errno. */
+int fd_allocate(int fd, int mode, uint64_t offset, uint64_t bytes);
+
+/* Bytes of a file that are there; 0 when that is not to be had. */
+uint64_t fd_resident(int fd);
+
+/*
  * Opens the same file once more, O_RDONLY, through /proc/self/fd. Returns the descriptor or -errno.
  */
 int fd_reopen_readonly(int fd);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/fd.h"
 #include "daemon/backing.h"
 #include "daemon/log.h"
 
@@ -15,24 +14,25 @@ enum granule_work {
 	WORK_NONE = 0,
 	WORK_POPULATE,
 	WORK_PUNCH,      /* the first granule of a range */
+	WORK_DROP,       /* the same of one that does not come back */
 	WORK_PUNCH_MORE, /* the others of it */
 	WORK_PUNCHING,   /* the first one of the range that the worker has */
 };
 
 struct backing {
 	struct worker *worker;
-	int fd;
+	const struct hostmem *memory;
 	unsigned int shift;
 	uint32_t n_granules;
 	unsigned char *work; /* for each granule, enum granule_work */
-	uint32_t n_populate, n_punch; /* granules in WORK_POPULATE, ranges in WORK_PUNCH */
+	uint32_t n_populate, n_punch, n_drop; /* granules in WORK_POPULATE, ranges in the others */
 	uint32_t granule; /* that is being populated, n_granules: none */
 	uint64_t filled;  /* how far */
 
 	struct job job;
 	int busy;
 	/* What the worker does. It reads these, and writes error. */
-	int mode; /* of fallocate */
+	enum granule_work doing; /* POPULATE, PUNCH or DROP */
 	uint64_t offset, bytes;
 	int error;
 
@@ -40,20 +40,26 @@ struct backing {
 	void *ctx;
 };
 
+static int backing_do(const struct backing *b)
+{
+	if (b->doing == WORK_POPULATE)
+		return hostmem_populate(b->memory, b->offset, b->bytes);
+	if (b->doing == WORK_PUNCH && b->memory->pages == HOSTMEM_HUGETLB)
+		return hostmem_clear(b->memory, b->offset, b->bytes);
+	return hostmem_punch(b->memory, b->offset, b->bytes);
+}
+
 static void backing_run(struct job *j)
 {
 	struct backing *b = container_of(j, struct backing, job);
-	int r;
 
-	do
-		r = fallocate(b->fd, b->mode, (off_t)b->offset, (off_t)b->bytes);
-	while (r < 0 && errno == EINTR);
-	b->error = r < 0 ? -errno : 0;
+	b->error = backing_do(b);
 }
 
-static void backing_submit(struct backing *b, int mode, uint64_t offset, uint64_t bytes)
+static void backing_submit(struct backing *b, enum granule_work what, uint64_t offset,
+			   uint64_t bytes)
 {
-	b->mode = mode;
+	b->doing = what;
 	b->offset = offset;
 	b->bytes = bytes;
 	b->busy = 1;
@@ -67,17 +73,15 @@ static uint32_t backing_first(const struct backing *b, enum granule_work work)
 	return at ? (uint32_t)(at - b->work) : b->n_granules;
 }
 
-static void backing_submit_punch(struct backing *b)
+static void backing_submit_punch(struct backing *b, enum granule_work what)
 {
-	uint32_t first = backing_first(b, WORK_PUNCH);
+	uint32_t first = backing_first(b, what);
 	uint32_t end = first + 1;
 
 	while (end < b->n_granules && b->work[end] == WORK_PUNCH_MORE)
 		end++;
 	b->work[first] = WORK_PUNCHING;
-	b->n_punch--;
-	backing_submit(b, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (uint64_t)first << b->shift,
-		       (uint64_t)(end - first) << b->shift);
+	backing_submit(b, what, (uint64_t)first << b->shift, (uint64_t)(end - first) << b->shift);
 }
 
 static void backing_submit_populate(struct backing *b)
@@ -88,7 +92,7 @@ static void backing_submit_populate(struct backing *b)
 		b->granule = backing_first(b, WORK_POPULATE);
 		b->filled = 0;
 	}
-	backing_submit(b, 0, ((uint64_t)b->granule << b->shift) + b->filled,
+	backing_submit(b, WORK_POPULATE, ((uint64_t)b->granule << b->shift) + b->filled,
 		       MIN(BACKING_STEP, size - b->filled));
 }
 
@@ -96,10 +100,15 @@ static void backing_next(struct backing *b)
 {
 	if (b->busy)
 		return;
-	if (b->n_punch)
-		backing_submit_punch(b);
-	else if (b->n_populate)
+	if (b->n_punch) {
+		b->n_punch--;
+		backing_submit_punch(b, WORK_PUNCH);
+	} else if (b->n_drop) {
+		b->n_drop--;
+		backing_submit_punch(b, WORK_DROP);
+	} else if (b->n_populate) {
 		backing_submit_populate(b);
+	}
 }
 
 static void backing_punch_done(struct backing *b)
@@ -140,14 +149,14 @@ static void backing_done(struct job *j)
 	struct backing *b = container_of(j, struct backing, job);
 
 	b->busy = 0;
-	if (b->mode)
+	if (b->doing != WORK_POPULATE)
 		backing_punch_done(b);
 	else
 		backing_populate_done(b);
 	backing_next(b);
 }
 
-int backing_new(struct worker *w, int fd, uint64_t bytes, unsigned int granule_shift,
+int backing_new(struct worker *w, const struct hostmem *memory,
 		void (*punched)(void *ctx, uint64_t offset, uint64_t bytes), void *ctx,
 		struct backing **ret)
 {
@@ -156,9 +165,9 @@ int backing_new(struct worker *w, int fd, uint64_t bytes, unsigned int granule_s
 	if (!b)
 		return -ENOMEM;
 	b->worker = w;
-	b->fd = fd;
-	b->shift = granule_shift;
-	b->n_granules = (uint32_t)(bytes >> granule_shift);
+	b->memory = memory;
+	b->shift = memory->granule_shift;
+	b->n_granules = (uint32_t)(memory->max_bytes >> b->shift);
 	b->granule = b->n_granules;
 	b->job.run = backing_run;
 	b->job.done = backing_done;
@@ -190,7 +199,8 @@ void backing_populate(struct backing *b, uint64_t offset, uint64_t bytes)
 	backing_next(b);
 }
 
-void backing_punch(struct backing *b, uint64_t offset, uint64_t bytes)
+static void backing_queue(struct backing *b, uint64_t offset, uint64_t bytes,
+			  enum granule_work what)
 {
 	uint64_t first = offset >> b->shift;
 
@@ -198,15 +208,24 @@ void backing_punch(struct backing *b, uint64_t offset, uint64_t bytes)
 		b->n_populate -= b->work[g] == WORK_POPULATE;
 		if (b->granule == g)
 			b->granule = b->n_granules;
-		b->work[g] = g == first ? WORK_PUNCH : WORK_PUNCH_MORE;
+		b->work[g] = g == first ? what : WORK_PUNCH_MORE;
 	}
-	b->n_punch++;
+	b->n_punch += what == WORK_PUNCH;
+	b->n_drop += what == WORK_DROP;
 	backing_next(b);
+}
+
+void backing_punch(struct backing *b, uint64_t offset, uint64_t bytes)
+{
+	backing_queue(b, offset, bytes, WORK_PUNCH);
+}
+
+void backing_drop(struct backing *b, uint64_t offset, uint64_t bytes)
+{
+	backing_queue(b, offset, bytes, WORK_DROP);
 }
 
 uint64_t backing_resident(const struct backing *b)
 {
-	struct stat st;
-
-	return fstat(b->fd, &st) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
+	return fd_resident(b->memory->fd);
 }

@@ -9,15 +9,17 @@
 #ifndef KVP_DAEMON_BACKING_H
 #define KVP_DAEMON_BACKING_H
 
+#include "daemon/hostmem.h"
 #include "daemon/worker.h"
 
 struct backing;
 
 /*
- * fd is the pool's memory, cut into granules; punched() is called from the loop for each range that
- * was given to backing_punch, when it is a hole. Returns 0 or -errno.
+ * memory: cut into granules; it stays its owner's. punched() is called from the loop for each range
+ * that was given to backing_punch or backing_drop, when it is a hole; of huge pages (hugetlb) a
+ * punched one is clear, and still there. Returns 0 or -errno.
  */
-int backing_new(struct worker *w, int fd, uint64_t bytes, unsigned int granule_shift,
+int backing_new(struct worker *w, const struct hostmem *memory,
 		void (*punched)(void *ctx, uint64_t offset, uint64_t bytes), void *ctx,
 		struct backing **ret);
 
@@ -27,6 +29,7 @@ struct backing *backing_free(struct backing *b);
 /* Whole granules. A punch takes back what is not populated yet of its range. */
 void backing_populate(struct backing *b, uint64_t offset, uint64_t bytes);
 void backing_punch(struct backing *b, uint64_t offset, uint64_t bytes);
+void backing_drop(struct backing *b, uint64_t offset, uint64_t bytes);
 
 /* Bytes that are there, populated by whom ever. */
 uint64_t backing_resident(const struct backing *b);

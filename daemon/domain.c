@@ -58,7 +58,7 @@ static void domain_drop(void *ctx, uint64_t offset, uint64_t bytes)
 {
 	struct domain *d = ctx;
 
-	backing_punch(d->backing, offset, bytes);
+	backing_drop(d->backing, offset, bytes);
 }
 
 static void domain_wake(void *ctx, struct pool_waiter *w, uint32_t present)
@@ -227,19 +227,40 @@ static int domain_add_sources(struct domain *d)
 	return r;
 }
 
+static int domain_make_memory(struct domain *d)
+{
+	const struct config *c = d->config;
+	const struct hostmem_config cfg = {
+		.pool_bytes = c->host.pool_bytes,
+		.machine_bytes = memory_machine(""),
+		.huge_pages = c->host.huge_pages,
+		.numa = c->host.numa,
+	};
+	uint64_t available = memory_available("");
+
+	if (available && cfg.pool_bytes > available)
+		log_line(LOG_WARNING,
+			 "the pool may grow beyond the memory that this service may have: lower "
+			 "host.pool_size, or raise the limit of its control group",
+			 LOG_NUMBER("pool_bytes", cfg.pool_bytes),
+			 LOG_NUMBER("limit_bytes", available));
+	return hostmem_new(&cfg, &d->hostmem);
+}
+
 static int domain_make_pool(struct domain *d)
 {
 	const struct config *c = d->config;
-	unsigned int shift = pool_granule_shift(c->host.pool_bytes);
-	uint64_t bytes = c->host.pool_bytes >> shift << shift;
-	uint64_t most = pool_max_bytes(bytes, shift, memory_machine(""));
+	const struct hostmem *m = d->hostmem;
+	uint64_t bytes = m->pool_bytes;
 	uint64_t blocks = MIN(MAX(bytes / DOMAIN_BLOCK_BYTES, DOMAIN_BLOCKS_MIN), POOL_BLOCKS_MAX);
 	const struct pool_config cfg = {
 		.pool_bytes = bytes,
-		.max_bytes = most,
+		.max_bytes = m->max_bytes,
+		.memory_fd = m->fd,
+		.fixed = m->pages == HOSTMEM_HUGETLB,
 		.max_blocks = c->host.max_blocks ?: (uint32_t)blocks,
 		.max_namespaces = c->limits.max_namespaces,
-		.granule_shift = shift,
+		.granule_shift = m->granule_shift,
 		.reservation_ns = c->cache.reservation_ns,
 		.quarantine_ns = c->cache.quarantine_ns,
 		.owner_reserved_bytes = config_share_bytes(&c->limits.client_reserved, bytes),
@@ -247,35 +268,17 @@ static int domain_make_pool(struct domain *d)
 	};
 	int r = pool_new(&cfg, &domain_pool_ops, d, &d->pool);
 
-	if (r < 0)
-		return r;
-	return backing_new(d->worker, pool_memory_fd(d->pool), most, shift, domain_on_punched, d,
-			   &d->backing);
-}
-
-/* For checksums: through a descriptor that cannot write. */
-static int domain_map_memory(struct domain *d)
-{
-	_cleanup_fd_ int fd = fd_reopen_readonly(pool_memory_fd(d->pool));
-	void *base;
-	int r;
-
-	if (fd < 0)
-		return fd;
-	r = fd_map(fd, pool_memory_bytes(d->pool), 0, &base);
-	if (r == 0)
-		d->memory = base;
-	return r;
+	return r < 0 ? r : backing_new(d->worker, m, domain_on_punched, d, &d->backing);
 }
 
 static int domain_make(struct domain *d)
 {
 	uint32_t max_blocks;
-	int r = domain_make_pool(d);
+	int r = domain_make_memory(d);
 
 	if (r < 0)
 		return r;
-	r = domain_map_memory(d);
+	r = domain_make_pool(d);
 	if (r < 0)
 		return r;
 	max_blocks = pool_control(d->pool)->max_blocks;
@@ -329,9 +332,9 @@ struct domain *domain_free(struct domain *d)
 	sd_event_source_disable_unref(d->tick);
 	sd_event_source_disable_unref(d->idle);
 	sd_event_source_disable_unref(d->touch);
-	fd_unmap((void *)d->memory, d->pool ? pool_memory_bytes(d->pool) : 0);
 	backing_free(d->backing);
 	pool_free(d->pool);
+	hostmem_free(d->hostmem);
 	free(d->leased.bits);
 	free(d->arena_memory);
 	free(d);

@@ -54,7 +54,7 @@ struct domain {
 	struct worker *worker;
 	struct pool *pool;
 	struct backing *backing;
-	const unsigned char *memory; /* the pool, read-only: for checksums */
+	struct hostmem *hostmem;
 
 	struct list sessions; /* of both sockets, and draining ones */
 	struct list doomed;

@@ -118,7 +118,10 @@ void handler_status(struct request *rq)
 	struct usage usage;
 	char page[24];
 
-	snprintf(page, sizeof(page), "%ld KiB", sysconf(_SC_PAGESIZE) / 1024);
+	if (d->hostmem->pages == HOSTMEM_HUGETLB)
+		strcpy(page, "2 MiB");
+	else
+		snprintf(page, sizeof(page), "%ld KiB", sysconf(_SC_PAGESIZE) / 1024);
 	reply.daemon = (char *)KVPOOL_VERSION;
 	reply.instance = (char *)instance_name(d->cfg.instance);
 	reply.domain = (char *)d->cfg.name;
@@ -126,6 +129,8 @@ void handler_status(struct request *rq)
 	reply.uptime_ns = rq->now - d->started;
 	reply.ready = 1; /* it answers */
 	reply.page_size = page;
+	reply.huge_pages = (char *)hostmem_pages_name(d->hostmem->pages);
+	reply.numa = d->hostmem->numa;
 	reply.epoch = pool_epoch(d->pool);
 	reply.counters_ns = rq->now - (since->at ?: d->started);
 	domain_drain_touches(d, rq->now);

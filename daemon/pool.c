@@ -76,6 +76,11 @@ static int make_control(struct pool *p, const struct control_config *cc)
 	control_format(p->region, cc);
 	if (control_attach(p->region, p->region_bytes, &p->control))
 		return -EINVAL;
+	/* Keys lie anywhere in the index. What is behind it comes with the first use of a number. */
+	r = fd_allocate(fd, 0, 0, p->control.head->index_offset +
+					  p->control.head->n_buckets * sizeof(struct bucket));
+	if (r < 0)
+		return r;
 	r = fd_reopen_readonly(fd);
 	if (r < 0)
 		return r;
@@ -102,8 +107,10 @@ static int make_memory(struct pool *p)
 	r = make_control(p, &cc);
 	if (r < 0)
 		return r;
-	if (p->cfg.memory_fd)
+	if (p->cfg.memory_fd) {
+		p->memory_fd = p->cfg.memory_fd;
 		return 0;
+	}
 	r = fd_memory("kvpool-memory", p->cfg.max_bytes, 1);
 	if (r < 0)
 		return r;
@@ -197,8 +204,6 @@ int pool_new(const struct pool_config *cfg, const struct pool_ops *ops, void *ct
 		pool_free(p);
 		return r;
 	}
-	if (cfg->memory_fd)
-		p->memory_fd = cfg->memory_fd;
 	*ret = p;
 	return 0;
 }
@@ -219,7 +224,8 @@ struct pool *pool_free(struct pool *p)
 	free(p->batch);
 	free(p->block);
 	fd_unmap(p->region, p->region_bytes);
-	close_fd(p->memory_fd);
+	if (!p->cfg.memory_fd)
+		close_fd(p->memory_fd);
 	close_fd(p->control_fd);
 	free(p);
 	return NULL;

@@ -94,7 +94,7 @@ static int verify_start(struct verify *v)
 
 	if (r < 0)
 		return r;
-	v->data = d->memory + offset;
+	v->data = (const unsigned char *)d->hostmem->base + offset;
 	worker_submit(d->worker, &v->job);
 	return 0;
 }

@@ -21,6 +21,7 @@ struct fixture {
 	sd_event *event;
 	struct worker *worker;
 	struct backing *b;
+	struct hostmem memory; /* plain */
 	int fd;
 	unsigned int punched;
 	uint64_t offset, bytes; /* of the last one */
@@ -44,9 +45,12 @@ static int setup(void **state)
 	assert_int_equal(worker_new(f->event, &f->worker), 0);
 	f->fd = fd_memory("test", GRANULES * GRANULE, 1);
 	assert_true(f->fd >= 0);
-	assert_int_equal(backing_new(f->worker, f->fd, GRANULES * GRANULE, SHIFT, on_punched, f,
-				     &f->b),
-			 0);
+	f->memory = (struct hostmem){
+		.fd = f->fd,
+		.max_bytes = GRANULES * GRANULE,
+		.granule_shift = SHIFT,
+	};
+	assert_int_equal(backing_new(f->worker, &f->memory, on_punched, f, &f->b), 0);
 	*state = f;
 	return 0;
 }
