@@ -98,6 +98,26 @@ static uint64_t granule_bytes(const struct extent_map *m, uint32_t count)
 	return (uint64_t)count << m->shift;
 }
 
+/* Slots of extents that so many granules make. */
+static uint64_t slots_of(const struct extent_map *m, const struct extent_set *s, uint64_t granules)
+{
+	uint64_t each = granule_bytes(m, s->granules) / ((uint64_t)s->unit << SLOT_SHIFT);
+
+	return granules / s->granules * each;
+}
+
+uint64_t extent_slots_more(const struct extent_map *m, const struct extent_set *s)
+{
+	uint32_t used = m->n_handed + m->n_punching;
+
+	return slots_of(m, s, m->limit - MIN(used, m->limit));
+}
+
+uint64_t extent_slots_most(const struct extent_map *m, const struct extent_set *s)
+{
+	return slots_of(m, s, m->limit);
+}
+
 /* The table that clients and a successor read: whose a granule is comes last. */
 static void granules_hand_out(struct extent_map *m, struct extent *e)
 {

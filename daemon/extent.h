@@ -126,6 +126,13 @@ uint32_t extent_surplus(const struct extent_map *m);
 uint32_t extent_gap(const struct extent_map *m, uint32_t count);
 uint32_t extent_run(const struct extent_map *m, uint32_t count);
 
+/*
+ * Slots that the set could have beside those of its extents while memory has room for new ones; and
+ * all that it could have if the memory were empty.
+ */
+uint64_t extent_slots_more(const struct extent_map *m, const struct extent_set *s);
+uint64_t extent_slots_most(const struct extent_map *m, const struct extent_set *s);
+
 /* Hands the free granules from first on to a namespace, and has them populated. 0 or -ENOMEM. */
 int extent_new(struct extent_map *m, struct extent_set *s, uint32_t first, uint64_t now);
 

@@ -10,11 +10,17 @@
 #include "daemon/leases.h"
 #include "daemon/log.h"
 #include "daemon/request.h"
+#include "proto/nsdesc.h"
 
 /* An item has at most some 700 bytes, with a model name of the longest kind. */
 #define ADMIN_PAGE 64u
 
 static_assert(ADMIN_PAGE * 900 < FRAME_MAX, "a page of a list fits a packet");
+
+/* One of a namespace has more texts. */
+#define ADMIN_NAMESPACES 32u
+
+static_assert(ADMIN_NAMESPACES * 2000 < FRAME_MAX, "a page of namespaces fits a packet");
 
 /* A client that did nothing for this long is idle. */
 #define ADMIN_IDLE_NS (5 * NSEC_PER_SEC)
@@ -131,6 +137,7 @@ void handler_status(struct request *rq)
 	reply.page_size = page;
 	reply.huge_pages = (char *)hostmem_pages_name(d->hostmem->pages);
 	reply.numa = d->hostmem->numa;
+	reply.log_level = (char *)log_level_name(log_level());
 	reply.epoch = pool_epoch(d->pool);
 	reply.counters_ns = rq->now - (since->at ?: d->started);
 	domain_drain_touches(d, rq->now);
@@ -156,7 +163,44 @@ void handler_stats_reset(struct request *rq)
 struct namespace_row {
 	Kvpool__NamespaceItem item;
 	char fingerprint[2 * KEY_BYTES + 1];
+	char type_k[NSDESC_TEXT_MAX + 1], type_v[NSDESC_TEXT_MAX + 1];
 };
+
+static char *row_text(char buf[NSDESC_TEXT_MAX + 1], const struct nsdesc_item *it)
+{
+	memcpy(buf, it->value, it->n);
+	buf[it->n] = '\0';
+	return buf;
+}
+
+/* What its descriptor says of the model. */
+static void namespace_shape(struct namespace_row *row, const struct pool_ns_stats *s)
+{
+	struct nsdesc_item it;
+	size_t at = 0;
+
+	while (at < s->n_desc && (at = nsdesc_next(s->desc, s->n_desc, at, &it)))
+		switch (it.tag) {
+		case NSDESC_LAYERS:
+			row->item.n_layers = (uint32_t)nsdesc_item_number(&it);
+			break;
+		case NSDESC_KV_HEADS:
+			row->item.n_kv_heads = (uint32_t)nsdesc_item_number(&it);
+			break;
+		case NSDESC_HEAD_DIM_K:
+			row->item.head_dim_k = (uint32_t)nsdesc_item_number(&it);
+			break;
+		case NSDESC_HEAD_DIM_V:
+			row->item.head_dim_v = (uint32_t)nsdesc_item_number(&it);
+			break;
+		case NSDESC_TYPE_K:
+			row->item.type_k = row_text(row->type_k, &it);
+			break;
+		case NSDESC_TYPE_V:
+			row->item.type_v = row_text(row->type_v, &it);
+			break;
+		}
+}
 
 static void namespace_row(struct namespace_row *row, uint32_t ns, const struct pool_ns_stats *s)
 {
@@ -181,6 +225,9 @@ static void namespace_row(struct namespace_row *row, uint32_t ns, const struct p
 	row->item.priority = s->priority;
 	row->item.expired_blocks = s->expired;
 	row->item.pinned_blocks = s->pinned_blocks;
+	row->item.free_blocks = s->free_blocks;
+	row->item.empty_blocks = s->empty_blocks;
+	namespace_shape(row, s);
 }
 
 /* The cursor is the number after the last one that was listed. */
@@ -189,14 +236,14 @@ void handler_namespaces(struct request *rq)
 	const Kvpool__Namespaces *m = rq->msg;
 	struct pool *p = rq->domain->pool;
 	Kvpool__NamespacesReply reply = KVPOOL__NAMESPACES_REPLY__INIT;
-	struct namespace_row rows[ADMIN_PAGE];
-	Kvpool__NamespaceItem *items[ADMIN_PAGE];
+	struct namespace_row rows[ADMIN_NAMESPACES];
+	Kvpool__NamespaceItem *items[ADMIN_NAMESPACES];
 	struct pool_ns_stats s;
 	uint32_t ns;
 
 	domain_drain_touches(rq->domain, rq->now);
-	for (ns = m->after; ns < pool_control(p)->max_namespaces && reply.n_items < ADMIN_PAGE;
-	     ns++) {
+	for (ns = m->after;
+	     ns < pool_control(p)->max_namespaces && reply.n_items < ADMIN_NAMESPACES; ns++) {
 		if (pool_ns_get_stats(p, ns, &s) < 0)
 			continue;
 		namespace_row(&rows[reply.n_items], ns, &s);
@@ -234,6 +281,7 @@ static void client_region(struct session *s, Kvpool__ClientItem *item)
 	account_read(&s->account, &s->region->map, &u);
 	item->leases = leases.words;
 	item->leased_bytes = leases.bytes;
+	item->lookups = u.lookups;
 	item->asked_tokens = u.asked;
 	item->hit_tokens = u.hit;
 	item->shared_tokens = u.shared;
@@ -258,6 +306,7 @@ static void client_item(struct session *s, uint64_t now, Kvpool__ClientItem *ite
 
 	kvpool__client_item__init(item);
 	item->session = s->number;
+	item->waits = s->n_waits;
 	item->name = s->name;
 	item->pid = (uint32_t)s->peer.pid;
 	item->uid = s->peer.uid;
@@ -280,8 +329,7 @@ void handler_clients(struct request *rq)
 	struct session *s;
 
 	domain_drain_touches(rq->domain, rq->now);
-	list_for_each(s, &rq->domain->sessions, link)
-	{
+	list_for_each(s, &rq->domain->sessions, link) {
 		/* Those that have not said hello have no name and hold nothing. */
 		if (s->number <= m->after || !s->region)
 			continue;

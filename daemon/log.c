@@ -31,7 +31,7 @@ static struct {
 } log_state = { .level = LOG_INFO };
 
 static const char *const level_names[LOG_LEVELS] = {
-	"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug",
+	"emerg", "alert", "crit", "error", "warning", "notice", "info", "debug",
 };
 
 int log_level_parse(const char *name)
@@ -39,7 +39,7 @@ int log_level_parse(const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(level_names); i++)
 		if (!strcmp(name, level_names[i]))
 			return (int)i;
-	if (!strcmp(name, "error"))
+	if (!strcmp(name, "err"))
 		return LOG_ERR;
 	return strcmp(name, "warn") ? -1 : LOG_WARNING;
 }

@@ -536,6 +536,10 @@ struct pool_ns_stats {
 	uint64_t used; /* when */
 	uint64_t ttl_ns, expired, pinned_blocks;
 	uint32_t priority;
+	uint64_t free_blocks;  /* that could be stored now without evicting */
+	uint64_t empty_blocks; /* that would fit if nothing else were in the pool */
+	const uint8_t *desc;   /* its descriptor, checked; until the namespace is closed */
+	size_t n_desc;
 };
 
 /* Returns 0, or -ENOENT when there is no such namespace. */

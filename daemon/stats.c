@@ -149,6 +149,12 @@ int pool_ns_get_stats(struct pool *p, uint32_t ns, struct pool_ns_stats *ret)
 		.priority = x->priority,
 		.expired = x->expired,
 		.pinned_blocks = x->pinned,
+		.free_blocks = MIN(x->extents.n_free + extent_slots_more(&p->extents, &x->extents),
+				   (uint64_t)pool_free_blocks(p)),
+		.empty_blocks = MIN(extent_slots_most(&p->extents, &x->extents),
+				    (uint64_t)p->cfg.max_blocks),
+		.desc = x->desc,
+		.n_desc = x->n_desc,
 	};
 	memcpy(ret->seed, x->seed, sizeof(ret->seed));
 	return 0;

@@ -10,10 +10,12 @@
  *	acquire CHAIN BLOCKS		-> blocks found, and held until release
  *	reserve CHAIN BLOCKS		-> blocks granted, and neither committed nor given back
  *	release
+ *	tokens CHAIN BLOCKS FILE	writes the token ids of a chain -> how many
  *	connect N			opens N more connections
  */
 #undef NDEBUG
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,17 +53,33 @@ static long connect_more(struct actor *a, unsigned long n)
 	return a->n_more;
 }
 
+static long write_tokens(unsigned long chain, unsigned long blocks, const char *path)
+{
+	int32_t tokens[BLOCKS_MAX * PATTERN_BLOCK_TOKENS + 1];
+	size_t n = blocks * PATTERN_BLOCK_TOKENS + 1;
+	FILE *f = fopen(path, "we");
+
+	assert(f && blocks <= BLOCKS_MAX);
+	pattern_tokens(chain, blocks, tokens);
+	for (size_t i = 0; i < n; i++)
+		fprintf(f, "%" PRId32 "\n", tokens[i]);
+	assert(fclose(f) == 0);
+	return (long)n;
+}
+
 /* The number to answer, negative for a failure. */
 static long obey(struct actor *a, const char *line)
 {
 	unsigned long x = 0, y = 0;
-	char word[16], model[64];
+	char word[16], model[64], path[256];
 
 	if (sscanf(line, "open %63s %lu", model, &y) == 2) {
 		kvpool_ns_close(a->ns);
 		a->ns = pattern_ns(a->pool, model, y);
 		return 0;
 	}
+	if (sscanf(line, "tokens %lu %lu %255s", &x, &y, path) == 3)
+		return write_tokens(x, y, path);
 	assert(sscanf(line, "%15s %lu %lu", word, &x, &y) >= 1);
 	if (!strcmp(word, "publish"))
 		return pattern_publish(a->ns, x, y);
@@ -79,7 +97,7 @@ static long obey(struct actor *a, const char *line)
 int main(int argc, char **argv)
 {
 	struct actor a = { 0 };
-	char line[128];
+	char line[512];
 
 	assert(argc == 3);
 	a.socket = argv[1];

@@ -422,7 +422,7 @@ class Control(Verbs):
                    "kick": {"name": "a", "pid": 5, "leases": 2}}
         with self.with_answers(**answers) as d:
             out = self.prints(re.compile("^ended session 7 of a"), "kick", "a")
-            self.assertIn("2 prefixes stay in the pool", out)
+            self.assertIn("2 prefixes stay in the pool until", out)
             self.assertEqual(self.json_of("kick", "client:9")["session"], 9)
             self.assertEqual([r for name, r in d.requests if name == "kick"], [{"session": 7}, {"session": 9}])
             self.fails(4, '"b" means 2 objects: client:8 (b), client:9 (b)', "kick", "b")

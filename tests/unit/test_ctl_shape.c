@@ -131,10 +131,12 @@ static void test_too_large(void **state)
 
 static void test_pool(void **state)
 {
-	/* Extents of 64 MiB, each with 12 blocks of 5 MiB; a last one of 32 MiB with 6. */
-	assert_int_equal(shape_pool_blocks(MIB(64) * 3 + MIB(32), MIB(5)), 3 * 12 + 6);
-	/* Large blocks: extents of four. */
-	assert_int_equal(shape_pool_blocks(MIB(100) * 9, MIB(100)), 9);
+	/* Granules of 64 MiB, each an extent of 12 blocks of 5 MiB. */
+	assert_int_equal(shape_pool_blocks(GIB(8), MIB(5)), 128 * 12);
+	/* Of 1 MiB: extents of 20, and the last four are none. */
+	assert_int_equal(shape_pool_blocks(MIB(224), MIB(5)), 11 * 4);
+	/* What is no multiple of 4 KiB takes as much as the next one. */
+	assert_int_equal(shape_pool_blocks(MIB(64), 4097), 8192);
 	assert_int_equal(shape_pool_blocks(MIB(64), KIB(4)), 16384);
 	assert_int_equal(shape_pool_blocks(KIB(3), KIB(4)), 0);
 	assert_int_equal(shape_pool_blocks(MIB(64), 0), 0);

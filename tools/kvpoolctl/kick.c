@@ -28,8 +28,8 @@ static enum ctl_exit tell(const struct ctl *ctl, uint64_t session, const Kvpool_
 	printf("ended session %" PRIu64 " of %s (process %" PRIu32 ")\n", session,
 	       name && *name ? name : "-", r->pid);
 	if (r->leases)
-		printf("%s prefixes stay in the pool until the program lets go of them\n",
-		       units_count(r->leases).text);
+		printf("%s prefix%s in the pool until the program lets go\n",
+		       units_count(r->leases).text, r->leases == 1 ? " stays" : "es stay");
 	return EXIT_OK;
 }
 

@@ -34,8 +34,8 @@ static void print_text(FILE *out, const char *text)
 
 static void print_miss(const struct lookup *l, FILE *out)
 {
-	fprintf(out, "  miss %s tokens   %s at ", units_count(missed(l)).text,
-		miss_reason_name(l->reason));
+	fprintf(out, "  miss %s token%s   %s at ", units_count(missed(l)).text,
+		missed(l) == 1 ? "" : "s", miss_reason_name(l->reason));
 	if (l->block_tokens)
 		fprintf(out, "block %s, ", units_count(broke_at(l) / l->block_tokens).text);
 	fprintf(out, "token %s", units_count(broke_at(l)).text);

@@ -6,6 +6,8 @@
 
 #include "base/compiler.h"
 
+#define GRANULES 128u /* that a pool has at least, see daemon/pool.c */
+
 static const struct shape_type types[] = {
 	{ "f32", 1, 4 },
 	{ "f16", 1, 2 },
@@ -67,10 +69,12 @@ int shape_token_bytes(const struct shape *s, uint64_t *ret, const char **why)
 
 uint64_t shape_pool_blocks(uint64_t pool_bytes, uint64_t block_bytes)
 {
-	uint64_t extent;
+	uint64_t granule = 1ull << log2_floor(MAX(pool_bytes / GRANULES, 1ull)), stride, extent;
 
-	if (!block_bytes || block_bytes > UINT64_MAX / 4)
+	if (!block_bytes || block_bytes > UINT64_MAX / 8)
 		return 0;
-	extent = MAX(MIB(64), 4 * block_bytes);
-	return pool_bytes / extent * (extent / block_bytes) + pool_bytes % extent / block_bytes;
+	granule = MIN(MAX(granule, KIB(64)), MIB(64));
+	stride = ALIGN_UP(block_bytes, KIB(4));
+	extent = ALIGN_UP(4 * stride, granule);
+	return pool_bytes / extent * (extent / stride);
 }
