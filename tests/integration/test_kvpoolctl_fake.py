@@ -325,6 +325,31 @@ class Terminal(Case):
                 self.assertIn("nothing was done", out)
             self.assertEqual([r.get("dry_run", 0) for _, r in d.requests], [1, 1, 1])
 
+    def test_others_ask(self):
+        """Kick, unpin --all and a resize that evicts ask; a resize that evicts nothing does not."""
+        answers = {"clients": {"items": [client(7, "a")]}, "kick": {"name": "a"}, "unpin": {"pins": 2}, "status": STATUS,
+                   "resize": {"was_bytes": 8 * GIB, "now_bytes": GIB, "handed_bytes": GIB, "evict_blocks": 12}}
+        with self.daemon(lambda name, _: answers[name]) as d:
+            for args, question in ((("kick", "a"), "End session 7 of a (process "), (("unpin", "--all"), "Take back every pin? "),
+                                   (("resize", "1G"), "Make the pool smaller, 8.0 GiB to 1.0 GiB, and evict 12 blocks? ")):
+                status, out = self.on_terminal(*args, answer="n\n")
+                self.assertEqual(status, 1, out)
+                self.assertIn(question, out)
+                self.assertIn("nothing was done", out)
+                self.assertEqual([r for name, r in d.requests if name == args[0] and not r.get("dry_run")], [])
+                self.assertEqual(self.on_terminal(*args, answer="y\n")[0], 0)
+                self.assertNotIn("[y/N]", self.on_terminal(*args, "--yes")[1])
+                d.requests.clear()
+            answers["resize"]["evict_blocks"] = 0
+            self.assertNotIn("[y/N]", self.on_terminal("resize", "1G")[1])
+            self.assertNotIn("[y/N]", self.on_terminal("unpin", "--label", "x")[1])
+
+    def test_full_names(self):
+        """A table is cut for the terminal, unless --full is given."""
+        with self.daemon(lambda *_: {"items": [client(1, "n" * 60, namespace="m" * 60)]}):
+            self.assertNotIn("n" * 60, self.on_terminal("clients")[1])
+            self.assertIn("n" * 60, self.on_terminal("clients", "-l")[1])
+
     def test_flush_does_not_ask(self):
         with self.daemon(lambda *_: Flush.DONE) as d:
             self.assertNotIn("?", self.on_terminal("flush", "--yes")[1])

@@ -17,8 +17,10 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "tools/kvpoolctl/endpoint.h"
+#include "tools/kvpoolctl/flag.h"
 #include "tools/kvpoolctl/options.h"
 #include "tools/kvpoolctl/verb.h"
+#include "tools/kvpoolctl/word.h"
 
 #define ARGS_MAX 8
 
@@ -81,8 +83,8 @@ static void test_json_modes(void **state)
 		const char *line;
 		enum options_json json;
 	} cases[] = {
-		{ "--json", OPTIONS_JSON_AUTO },	   { "-j", OPTIONS_JSON_AUTO },
-		{ "--json=short", OPTIONS_JSON_SHORT },	   { "--json=pretty", OPTIONS_JSON_PRETTY },
+		{ "--json", OPTIONS_JSON_AUTO },           { "-j", OPTIONS_JSON_AUTO },
+		{ "--json=short", OPTIONS_JSON_SHORT },    { "--json=pretty", OPTIONS_JSON_PRETTY },
 		{ "--json --json=off", OPTIONS_JSON_OFF }, { "--json status", OPTIONS_JSON_AUTO },
 	};
 	struct options o;
@@ -96,7 +98,7 @@ static void test_json_modes(void **state)
 static void test_refused(void **state)
 {
 	static const char *const bad[] = {
-		"--jsn",	 "-x",		 "-jx",		"--json=yes", "--timeout 0",
+		"--jsn",         "-x",           "-jx",         "--json=yes", "--timeout 0",
 		"--timeout 0.5", "--timeout 2d", "--timeout x", "--timeout",  "--socket",
 		"--bytes=1",
 	};
@@ -127,6 +129,92 @@ static void test_verbs(void **state)
 	assert_string_equal(verb_suggest("client")->name, "clients");
 	assert_string_equal(verb_suggest("namespace")->name, "namespaces");
 	assert_null(verb_suggest("reboot"));
+}
+
+static void expect_words_are_verbs(const char *list)
+{
+	char word[32];
+
+	for (; *list; list += strspn(list, " ")) {
+		size_t n = strcspn(list, " ");
+
+		snprintf(word, sizeof(word), "%.*s", (int)n, list);
+		assert_non_null(verb_find(word));
+		list += n;
+	}
+}
+
+/* Rows name verbs that there are; rows of one option fill one member, and never the same verb's. */
+static void test_flags(void **state)
+{
+	const struct flag *f, *first;
+	unsigned int n = 0;
+
+	for (; (f = flag_row(n)); n++) {
+		first = flag_row(flag_first(f));
+		assert_true(*f->name || f->letter);
+		assert_true(f->at == first->at && f->kind == first->kind && !f->arg == !first->arg);
+		assert_true(!!f->choices == (f->value == VALUE_CHOICE));
+		assert_true(!f->arg == (f->kind == FLAG_SET));
+		if (f->verbs)
+			expect_words_are_verbs(f->verbs);
+		for (unsigned int i = flag_first(f); i < n; i++)
+			if (flag_first(flag_row(i)) == flag_first(f))
+				assert_false(word_listed(f->verbs, flag_row(i)->verbs));
+	}
+	assert_true(n <= FLAG_ROWS_MAX);
+	assert_null(flag_row(n + 1));
+}
+
+/* Every verb can be run, has its texts, and the columns of -o when it lists something. */
+static void test_verb_rows(void **state)
+{
+	const struct verb *v;
+
+	for (unsigned int i = 0; (v = verb_row(i)); i++) {
+		const struct flag *columns = flag_row(0);
+
+		for (unsigned int j = 0; strcmp(columns->name, "output"); j++)
+			columns = flag_row(j);
+		assert_ptr_equal(verb_find(v->name), v);
+		assert_true(v->run && *v->help && *v->about && *v->example);
+		assert_int_equal(!v->args[0], !v->max_args && v->group != VERB_UNDERSTAND);
+		assert_int_equal(!!v->listing, flag_applies(columns, v->name));
+		assert_true(v->min_args <= v->max_args);
+		for (unsigned int c = 0; v->listing && c < v->listing->n_columns; c++)
+			assert_true(v->listing->columns[c].title && v->listing->columns[c].help);
+	}
+}
+
+/* The same name may mean two things: a number to one verb, a file to others. */
+static void test_shared_name(void **state)
+{
+	struct options o;
+
+	assert_int_equal(parse("capacity --tokens 5", &o), EXIT_OK);
+	assert_int_equal(options_check(&o, "capacity"), EXIT_OK);
+	assert_int_equal(options_check(&o, "explain"), EXIT_OK);
+	assert_int_equal(options_check(&o, "pin"), EXIT_OK);
+	assert_int_equal(options_check(&o, "status"), EXIT_USAGE);
+	assert_string_equal(o.tokens, "5");
+}
+
+static void test_values(void **state)
+{
+	struct options o;
+
+	assert_int_equal(parse("pin x --ttl 1h30m --priority 99 --label a", &o), EXIT_OK);
+	assert_int_equal(o.ttl_ns, 5400 * NSEC_PER_SEC);
+	assert_int_equal(o.priority, 99);
+	assert_string_equal(o.label, "a");
+	assert_int_equal(parse("log-level debug --for 600", &o), EXIT_OK);
+	assert_int_equal(o.for_ns, 600 * NSEC_PER_SEC);
+	assert_int_equal(parse("prefixes -n 7 --sort age", &o), EXIT_OK);
+	assert_int_equal(o.limit, 7);
+	assert_int_equal(parse("prefixes -n 257", &o), EXIT_USAGE);
+	assert_int_equal(parse("pin x --priority 0", &o), EXIT_USAGE);
+	assert_int_equal(parse("pin x --ttl 500ms", &o), EXIT_USAGE);
+	assert_int_equal(parse("pin x --ttl 200y", &o), EXIT_USAGE);
 }
 
 /* An empty folder in $XDG_RUNTIME_DIR's place, and no other variable. */
@@ -245,6 +333,10 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_verbs),
+		cmocka_unit_test(test_flags),
+		cmocka_unit_test(test_verb_rows),
+		cmocka_unit_test(test_shared_name),
+		cmocka_unit_test(test_values),
 		cmocka_unit_test_setup_teardown(test_instances, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_environment, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_socket_option, setup, teardown),
