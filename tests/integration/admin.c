@@ -57,6 +57,15 @@ const Kvpool__FlushReply *admin_flush(const struct daemon *d)
 	return ask(d, OP_FLUSH, &m.base);
 }
 
+const Kvpool__ResizeReply *admin_resize(const struct daemon *d, uint64_t bytes, int dry_run)
+{
+	Kvpool__Resize m = KVPOOL__RESIZE__INIT;
+
+	m.bytes = bytes;
+	m.dry_run = dry_run;
+	return ask(d, OP_RESIZE, &m.base);
+}
+
 static double now(void)
 {
 	struct timespec t;
@@ -92,6 +101,26 @@ double admin_wait_quiet(const struct daemon *d, unsigned int n)
 	}
 }
 
+void admin_wait_excess(const struct daemon *d, uint64_t most)
+{
+	double start = now();
+
+	for (;;) {
+		const Kvpool__StatusReply *s = admin_status(d);
+
+		admin_check_sums(s);
+		if (s->pool_excess_bytes <= most)
+			return;
+		if (now() - start > 20) {
+			fprintf(stderr, "still %llu bytes above the limit after 20 s, not %llu\n",
+				(unsigned long long)s->pool_excess_bytes,
+				(unsigned long long)most);
+			assert(!"a smaller pool does not come about");
+		}
+		usleep(5000);
+	}
+}
+
 void admin_check_sums(const Kvpool__StatusReply *s)
 {
 	uint64_t missed = 0;
@@ -103,7 +132,7 @@ void admin_check_sums(const Kvpool__StatusReply *s)
 	assert(s->pool_handed_bytes == s->cached_bytes + s->writing_bytes + s->quarantined_bytes +
 					       s->doomed_bytes + s->free_bytes);
 	assert(s->leased_bytes <= s->cached_bytes + s->doomed_bytes);
-	assert(s->pool_handed_bytes <= s->pool_bytes);
+	assert(s->pool_handed_bytes <= s->pool_bytes + s->pool_excess_bytes);
 	assert(s->shared_tokens <= s->hit_tokens);
 	assert(s->connects == s->clients + s->ended_clean + s->ended_crash + s->ended_kicked +
 				      s->ended_protocol + s->ended_slow);

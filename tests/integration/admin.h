@@ -14,6 +14,12 @@ const Kvpool__StatusReply *admin_status(const struct daemon *d);
 /* Drops all blocks of all namespaces. The message lives until the next call. */
 const Kvpool__FlushReply *admin_flush(const struct daemon *d);
 
+/* Sets the size of the pool, which must be accepted. The message lives until the next call. */
+const Kvpool__ResizeReply *admin_resize(const struct daemon *d, uint64_t bytes, int dry_run);
+
+/* Asks again and again until the pool has at most that much above its limit; 20 s at most. */
+void admin_wait_excess(const struct daemon *d, uint64_t most);
+
 /*
  * Asks again and again until nothing of any ended client is left: no reservation, no quarantine, no
  * pin, nothing doomed, nobody draining, and n clients. Returns the seconds that it took, or aborts
