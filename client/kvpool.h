@@ -682,7 +682,7 @@ int kvpool_hint_chain(const struct kvpool_chain *chain, const struct kvpool_hint
 
 /*
  * -------------------------------------------------------------------------------------------------
- * Not blocking
+ * Not blocking: start and finish forms, for programs that must never wait
  *
  * For programs that must never wait: a scheduler, an event loop. Each call that asks the daemon has
  * a start form, that sends the request and comes back at once, and a finish form, that says what

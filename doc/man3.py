@@ -13,7 +13,7 @@ import sys
 
 # Which function the page of a group is named after, where that is not the first one.
 PAGES = {"Connection": "kvpool_connect", "Chains": "kvpool_chain_append", "Reading": "kvpool_acquire",
-         "Writing": "kvpool_reserve"}
+         "Writing": "kvpool_reserve", "Not blocking": "kvpool_dispatch"}
 
 GROUP = re.compile(r"^/\*\n \* -{20,}\n \* ([^\n]+)\n((?: \*[^\n]*\n)*?) \*/\n", re.M)
 # Inline functions that are told of count as declarations; the others are not for users.
