@@ -26,9 +26,9 @@
  * - Return values: 0 or a count on success, a negative errno on failure; out-parameters are written
  *   only on success. kvpool_error() has the last failure of a pool in words.
  * - Calls that ask the daemon (kvpool_reconnect, kvpool_ping, kvpool_ns_open, kvpool_reserve,
- *   kvpool_commit, kvpool_write_free, kvpool_publish, kvpool_wait, kvpool_hint, and those
- *   of kvpool-seq.h that say so) come back within timeout_ms for each message that they need, and
- *   fail with
+ *   kvpool_commit, kvpool_write_free, kvpool_publish, kvpool_wait, kvpool_locate, kvpool_hint,
+ *   and those of kvpool-seq.h that say so) come back within timeout_ms for each message that they
+ *   need, and fail with
  * 	-ENOTCONN	there is no daemon, or the connection was lost meanwhile
  * 	-ETIMEDOUT	it did not answer in time
  * 	-ENOENT		it has not accepted the namespace (why: kvpool_error())
