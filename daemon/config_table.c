@@ -39,7 +39,10 @@ const struct config_key config_keys[] = {
 	  NULL, NULL, huge_pages, "whether the pool is made of huge pages",
 	  "_auto_: of reserved ones (hugetlbfs) when there are enough of them for the whole pool, "
 	  "else transparent ones if the kernel lets shared memory have them, else small ones. "
-	  "_always_: the daemon does not start without. _never_: small ones." },
+	  "_always_: the daemon does not start without reserved ones. _never_: small ones. "
+	  "Reserved ones are taken at the start, all of them, so that such a pool can be made "
+	  "smaller while the daemon runs, but not larger. *kvpoolctl status* says which ones it "
+	  "has." },
 	{ "host", "numa", CONFIG_IS_NUMA, NEXT_START, AT(host.numa), "interleave", NULL, NULL, NULL,
 	  NULL, "on which memory nodes the pool lies",
 	  "_interleave_: evenly on all that the daemon may use. _local_: where the daemon runs. "

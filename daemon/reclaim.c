@@ -12,6 +12,7 @@ struct taker {
 	struct namespace *ns;
 	uint32_t granules;  /* in a row */
 	int scattered;      /* only to give them back: holes are of no use */
+	int scanned;        /* the pins, which costs too much while nothing is cold enough */
 	uint64_t now, idle; /* idle: the least that a giver must have been */
 };
 
@@ -177,7 +178,7 @@ static enum outcome try_window(struct pool *p, const struct taker *t, const stru
 }
 
 /* NONE: there is no window that may go, or no time to look for it. */
-static enum outcome take_window(struct pool *p, const struct taker *t, uint32_t *budget)
+static enum outcome take_window(struct pool *p, struct taker *t, uint32_t *budget)
 {
 	while (*budget) {
 		struct window w = window_find(p, t);
@@ -185,6 +186,8 @@ static enum outcome take_window(struct pool *p, const struct taker *t, uint32_t 
 
 		if (w.first == EXTENT_NONE)
 			break;
+		if (!t->scanned++)
+			pool_scan_pins(p);
 		o = try_window(p, t, &w, budget);
 		if (o != OUTCOME_NONE)
 			return o;
@@ -219,8 +222,6 @@ int reclaim_extent(struct pool *p, struct namespace *ns, uint64_t now)
 
 	if (ns->extents.n_extents && now < ns->reclaim_after)
 		return 0;
-	if (p->extents.n_handed)
-		pool_scan_pins(p);
 	o = take_window(p, &t, &budget);
 	if (o != OUTCOME_NONE)
 		return o == OUTCOME_TAKEN;

@@ -19,7 +19,10 @@
  * most once in RECLAIM_IDLE.
  *
  * Blocks larger than a quarter of a granule need several granules in a row: then a window of them
- * is looked for that costs least, free ones and extents that lie side by side.
+ * is looked for that costs least, free ones and extents that lie side by side. At the limit of the
+ * pool a free one is no help, since it has no memory. Where therefore no window is left, but a gap
+ * is, as much of what is cold goes back as the taker needs, wherever it lies, and the taker grows
+ * into the gap when that is punched.
  *
  * "Idle" is told by the blocks: the latest use in the extent and below it. Each extent notes a time
  * that is at most that; the one with the earliest note is looked at, and its note corrected.

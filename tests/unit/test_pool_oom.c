@@ -154,6 +154,27 @@ static void an_extent_that_moves(void **state)
 	assert_int_equal(fixture_stats(&f).extents_taken, 2);
 }
 
+/* Without memory to plan it nothing changes; what it does then needs none. */
+static void a_resize(void **state)
+{
+	uint32_t ns = fixture_ns(&f, "m", 1, 4096);
+	struct pool_resized r = { .was_bytes = 99 };
+
+	for (uint32_t i = 0; i < 8; i++)
+		fixture_chain(&f, &a, ns, i, 16);
+	fails_in = 1;
+	fails_from_then = 1;
+	assert_int_equal(pool_resize(f.p, 2 * FIXTURE_GRANULE, 0, f.now, &r), -ENOMEM);
+	assert_int_equal(r.was_bytes, 99);
+	assert_int_equal(pool_limit_bytes(f.p), fixture_config.pool_bytes);
+	fails_in = 0;
+	assert_int_equal(pool_resize(f.p, 2 * FIXTURE_GRANULE, 0, f.now, &r), 0);
+	fails_in = 1;
+	fixture_tick(&f);
+	fails_in = 0;
+	assert_int_equal(fixture_stats(&f).handed_bytes, 2 * FIXTURE_GRANULE);
+}
+
 /* Nor is room for one more reservation. */
 static void the_map_of_reservations(void **state)
 {
@@ -202,6 +223,7 @@ int main(void)
 		TEST(a_namespace),
 		TEST(an_extent),
 		TEST(an_extent_that_moves),
+		TEST(a_resize),
 		TEST(the_map_of_reservations),
 		TEST(a_pin),
 	};
