@@ -725,15 +725,15 @@ static void step_resize(void)
 	uint32_t least_ns;
 	uint64_t bytes = GRANULE * (roll(3) ? 40 + roll(16) : 1 + roll(70));
 	uint64_t was = pool_limit_bytes(f.p), least = pool_least_bytes(f.p, &least_ns);
-	int dry = !roll(4), r;
 	struct pool_resized told;
+	int dry = !roll(4), r;
 
 	f.on_scan = NULL;
 	r = pool_resize(f.p, bytes, dry, f.now, &told);
 	f.on_scan = on_scan;
 	check(r == (bytes > config.max_bytes ? -EFBIG : bytes < least ? -ERANGE : 0));
-	check(r || (told.was_bytes == was && told.now_bytes == bytes));
-	check(r || told.stuck_bytes <= told.handed_bytes);
+	check(r || (told.was_bytes == was && told.now_bytes == bytes &&
+		    told.stuck_bytes <= told.handed_bytes));
 	check(pool_limit_bytes(f.p) == (dry || r ? was : bytes));
 	compare(MAY_NOTHING);
 }
@@ -879,9 +879,9 @@ static void one_seed(uint64_t s, uint64_t n_steps)
 	       "full %lu, quarantined %lu, timed out %lu, named %u\n", s, st.published, st.evicted,
 	       st.resized, st.flushed, st.extents_taken, st.full, st.quarantined,
 	       st.reservations_timed_out, n_named);
-	seen |= !!st.published | !!st.evicted << 1 | !!st.flushed << 2 | !!st.full << 3 |
-		!!st.quarantined << 4 | !!st.extents_taken << 5 | !!st.resized << 6 |
-		!!st.dooms << 7 | !!st.quota << 8 | !!n_named << 9;
+	seen |= (st.published > 0) << 0 | (st.evicted > 0) << 1 | (st.flushed > 0) << 2 |
+		(st.full > 0) << 3 | (st.quarantined > 0) << 4 | (st.extents_taken > 0) << 5 |
+		(st.resized > 0) << 6 | (st.dooms > 0) << 7 | (st.quota > 0) << 8 | (n_named > 0) << 9;
 	finish();
 }
 
@@ -895,7 +895,6 @@ int main(int argc, char **argv)
 	}
 	for (uint64_t s = 1; s <= 12; s++)
 		one_seed(s, n_steps);
-	/* Runs in which nothing of this happens test nothing. */
-	check(seen == (1 << 10) - 1);
+	check(seen == (1 << 10) - 1); /* otherwise it tests less than it says */
 	return 0;
 }
