@@ -162,7 +162,7 @@ uint32_t touches_drain(struct session *s, uint64_t now)
 		book(s, &c, &r->map, now);
 	}
 	s->unsettled |= r->touches_lost != lost;
-	if (s->unsettled && n < REGION_TOUCHES)
+	if (s->unsettled && r->touch_place == load_relaxed(&r->map.head->touch_head))
 		touches_settle(s);
 	if (n)
 		s->active = now;

@@ -298,6 +298,43 @@ static void full(void **state)
 	kvpool_close(other);
 }
 
+static void configure(struct fixture *f, const char *key, const char *value)
+{
+	Kvpool__ConfigSet m = KVPOOL__CONFIG_SET__INIT;
+
+	m.key = (char *)key;
+	m.value = (char *)value;
+	raw_call(f->admin, OP_CONFIG_SET, &m.base);
+}
+
+static void quota(void **state)
+{
+	struct fixture *f = *state;
+	struct kvpool_write *w;
+	int32_t tokens[4 * BT + 1];
+
+	configure(f, "limits.client_reserved_max", "2M");
+	pattern_tokens(1, 4, tokens);
+	assert_int_equal(kvpool_reserve(f->ns, tokens, 4 * BT, 0, &w), 2);
+	for (size_t i = 0; i < 2; i++)
+		pattern_fill(1, i, kvpool_write_block(w, i), BLOCK);
+	assert_int_equal(kvpool_commit(w, 2), 2);
+	kvpool_write_free(w);
+	expect_missed(f, 1, 4, 2, MISS_QUOTA);
+}
+
+static void expired(void **state)
+{
+	struct fixture *f = *state;
+
+	configure(f, "cache.default_ttl", "1s");
+	pattern_publish(f->ns, 1, 4);
+	while (admin_status(&f->d)->expired_blocks < 4)
+		usleep(10000);
+	expect_missed(f, 1, 4, 0, MISS_EXPIRED);
+	assert_true(explain(f, 1, 4)->ago_ns > 0);
+}
+
 static void corrupt(void **state)
 {
 	static char copy[BLOCK];
@@ -366,6 +403,16 @@ static void namespace(void **state)
 	kvpool_ns_close(ns);
 }
 
+/* Stands still until SIGCONT, when this returns. */
+static void stop(const struct daemon *d)
+{
+	int status;
+
+	kill(d->pid, SIGSTOP);
+	assert_int_equal(waitpid(d->pid, &status, WUNTRACED), d->pid);
+	assert_true(WIFSTOPPED(status));
+}
+
 static void timeout(void **state)
 {
 	struct fixture *f = *state;
@@ -379,7 +426,7 @@ static void timeout(void **state)
 	assert_int_equal(kvpool_connect(&o, &hasty), 0);
 	assert_int_equal(kvpool_state(hasty), KVPOOL_CONNECTED);
 	assert_int_equal(kvpool_lease_new(hasty, 8, &lease), 0);
-	kill(f->d.pid, SIGSTOP);
+	stop(&f->d);
 	ns = pattern_ns(hasty, MODEL, BLOCK);
 	assert_int_equal(pattern_acquire(ns, lease, 1, 3), 0);
 	assert_int_equal(kvpool_lease_reason(lease), KVPOOL_TIMEOUT);
@@ -475,7 +522,7 @@ static void unknown(void **state)
 
 	pattern_publish(f->ns, 1, 2);
 	look(f);
-	kill(f->d.pid, SIGSTOP);
+	stop(&f->d);
 	for (unsigned int i = 0; i < 5000; i++)
 		assert_int_equal(pattern_acquire(f->ns, f->lease, 1, 3), 2);
 	kill(f->d.pid, SIGCONT);
@@ -563,6 +610,8 @@ int main(void)
 		TEST(flushed),
 		TEST(evicted),
 		TEST(full),
+		TEST(quota),
+		TEST(expired),
 		TEST(corrupt),
 		TEST(pins),
 		TEST(namespace),
