@@ -335,6 +335,22 @@ static void expired(void **state)
 	assert_true(explain(f, 1, 4)->ago_ns > 0);
 }
 
+static void resized(void **state)
+{
+	struct fixture *f = *state;
+	Kvpool__Resize m = KVPOOL__RESIZE__INIT;
+
+	/* Not so many that some have to go before. */
+	for (uint64_t c = 1; c <= POOL / 8; c++)
+		pattern_publish(f->ns, c, 4);
+	m.bytes = 16u << 20;
+	raw_call(f->admin, OP_RESIZE, &m.base);
+	while (admin_status(&f->d)->pool_handed_bytes > m.bytes)
+		usleep(1000);
+	expect_missed(f, 1, 4, 0, MISS_RESIZED);
+	assert_true(explain(f, 1, 4)->ago_ns > 0);
+}
+
 static void corrupt(void **state)
 {
 	static char copy[BLOCK];
@@ -612,6 +628,7 @@ int main(void)
 		TEST(full),
 		TEST(quota),
 		TEST(expired),
+		TEST(resized),
 		TEST(corrupt),
 		TEST(pins),
 		TEST(namespace),
