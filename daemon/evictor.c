@@ -230,12 +230,17 @@ static int below_water(const struct pool *p, const struct namespace *ns)
 	       extent_run(&p->extents, s->granules) == EXTENT_NONE;
 }
 
-/* A step: a request that arrives meanwhile waits for no more than this. */
+/*
+ * A step: a request that arrives meanwhile waits for no more than this. In a small namespace it is
+ * less, or it would take all of it.
+ */
 static uint64_t refill(struct pool *p, struct namespace *ns, uint64_t now)
 {
+	uint32_t step = MIN(STEP, 2 * evictor_low_water(ns));
+
 	if (now < ns->evict_after)
 		return ns->evict_after;
-	if (evictor_run(p, ns, STEP, now))
+	if (evictor_run(p, ns, step, now))
 		return below_water(p, ns) ? now : UINT64_MAX;
 	ns->evict_after = now + PINNED_AGAIN;
 	return ns->evict_after;

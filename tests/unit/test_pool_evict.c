@@ -271,6 +271,18 @@ static void the_background_keeps_some_slots_free(void **state)
 	assert_int_equal(fixture_stats(&f).evicted, 64);
 }
 
+static void the_background_takes_little_of_a_small_namespace(void **state)
+{
+	uint32_t large = fixture_ns(&f, "large", 1, KIB(64));
+	struct namespace *n = namespace_get(f.p, large);
+
+	for (uint64_t c = 0; c < 64; c++)
+		fixture_chain(&f, &a, large, c, 1);
+	assert_int_equal(n->extents.n_slots, 64);
+	fixture_tick(&f);
+	assert_int_equal(n->extents.n_free, 4);
+}
+
 static void the_background_rests_when_all_is_pinned(void **state)
 {
 	uint64_t next;
@@ -329,6 +341,7 @@ int main(void)
 		TEST(a_hostile_pinner_ends_nowhere),
 		TEST(nonsense_in_hazard_words_is_ignored),
 		TEST(the_background_keeps_some_slots_free),
+		TEST(the_background_takes_little_of_a_small_namespace),
 		TEST(the_background_rests_when_all_is_pinned),
 		TEST(the_tip_of_a_run_stays_though_its_children_go),
 		TEST(a_long_run_evicts_in_batches),
