@@ -535,12 +535,14 @@ static void unknown(void **state)
 	struct fixture *f = *state;
 	const Kvpool__StatusReply *s;
 	uint64_t lost = admin_status(&f->d)->touches_lost;
+	int32_t tokens[3 * BT + 1];
 
+	pattern_tokens(1, 3, tokens);
 	pattern_publish(f->ns, 1, 2);
 	look(f);
 	stop(&f->d);
 	for (unsigned int i = 0; i < 5000; i++)
-		assert_int_equal(pattern_acquire(f->ns, f->lease, 1, 3), 2);
+		assert_int_equal(kvpool_acquire(f->ns, f->lease, tokens, 3 * BT + 1, 0), 2 * BT);
 	kill(f->d.pid, SIGCONT);
 	s = admin_status(&f->d);
 	assert_int_equal(s->touches_lost - lost, 5000 - 2048);
@@ -557,10 +559,13 @@ static void lookup_until_killed(struct fixture *f)
 	struct kvpool *pool = pattern_connect(f->d.socket, "looks");
 	struct kvpool_ns *ns = pattern_ns(pool, MODEL, BLOCK);
 	struct kvpool_lease *lease;
+	int32_t tokens[3 * BT + 1];
 
 	assert(kvpool_lease_new(pool, 8, &lease) == 0);
-	for (uint64_t c = 0;; c++)
-		pattern_acquire(ns, lease, c % 3, 3);
+	for (uint64_t c = 0;; c++) {
+		pattern_tokens(c % 3, 3, tokens);
+		kvpool_acquire(ns, lease, tokens, 3 * BT + 1, 0);
+	}
 }
 
 /* At any instruction: between counting and leaving a record as well. */
