@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -100,6 +101,16 @@ int parse_size(const char *text, uint64_t whole, uint64_t *ret, const char **why
 	if (r == 0)
 		*ret = bytes;
 	return r;
+}
+
+void parse_format_size(uint64_t bytes, char out[PARSE_SIZE_BYTES])
+{
+	static const char units[] = { '\0', 'K', 'M', 'G', 'T', '\0' };
+	unsigned int i = 0;
+
+	for (; bytes && bytes % 1024 == 0 && units[i + 1]; i++)
+		bytes /= 1024;
+	snprintf(out, PARSE_SIZE_BYTES, "%llu%.1s", (unsigned long long)bytes, &units[i]);
 }
 
 int parse_count(const char *text, uint64_t min, uint64_t max, uint64_t *ret, const char **why)

@@ -18,6 +18,10 @@
  */
 int parse_size(const char *text, uint64_t whole, uint64_t *ret, const char **why);
 
+/* The other way: in the largest unit that it is a whole number of, "2M". */
+#define PARSE_SIZE_BYTES 24u
+void parse_format_size(uint64_t bytes, char out[PARSE_SIZE_BYTES]);
+
 /* A decimal number from min to max. */
 int parse_count(const char *text, uint64_t min, uint64_t max, uint64_t *ret, const char **why);
 

@@ -21,7 +21,7 @@ const struct config_key config_keys[] = {
 	{ "daemon", "log_target", CONFIG_IS_CHOICE, NEXT_START, AT(daemon.log_target), "auto", NULL,
 	  NULL, NULL, log_targets, "where the log goes",
 	  "_auto_: to the journal when stderr is connected to it, as it is under systemd, else to "
-	  "stderr. _journal_: to the journal in any case. _stderr_: lines of text." },
+	  "stderr. _journal_: to the journal, if there is one. _stderr_: lines of text." },
 	{ "daemon", "status_interval", CONFIG_IS_DURATION, AT_ONCE, AT(daemon.status_interval_ns),
 	  "5s", "1s", "1h", NULL, NULL, "how often the service manager may get a new status line",
 	  "It gets one only when there is something new to say." },

@@ -133,6 +133,7 @@ void handler_status(struct request *rq)
 	reply.domain = (char *)d->cfg.name;
 	reply.pid = (uint64_t)getpid();
 	reply.uptime_ns = rq->now - d->started;
+	reply.log_level = (char *)log_level_name(log_level());
 	reply.ready = 1; /* it answers */
 	reply.page_size = page;
 	reply.huge_pages = (char *)hostmem_pages_name(d->hostmem->pages);

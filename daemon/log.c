@@ -62,10 +62,18 @@ static int log_is_journal(void)
 	return st.st_dev == dev && st.st_ino == ino;
 }
 
+/* sd_journal_sendv() says nothing when there is nobody to take a line. */
+static int log_has_journal(void)
+{
+	return access("/run/systemd/journal/socket", W_OK) == 0;
+}
+
 void log_open(int level, enum log_target target)
 {
 	log_state.level = level;
-	log_state.journal = target == LOG_TO_AUTO ? log_is_journal() : target == LOG_TO_JOURNAL;
+	log_state.journal = target == LOG_TO_AUTO      ? log_is_journal()
+			    : target == LOG_TO_JOURNAL ? log_has_journal()
+						       : 0;
 }
 
 void log_set_level(int level)
@@ -174,7 +182,7 @@ static void journal_field(char *out, size_t n, const struct log_field *f)
 		*c = (char)toupper((unsigned char)*c);
 }
 
-/* Returns 0, or -errno when there is no journal to take it. */
+/* Returns 0, or -errno when it did not get there. */
 static int log_to_journal(int level, const char *line, const struct log_field *fields, size_t n)
 {
 	char message[LOG_LINE_BYTES + 16], priority[16], text[LOG_FIELDS_MAX][256];

@@ -40,7 +40,7 @@ const char *log_level_name(int level);
 
 /*
  * Where lines go: to the journal if stderr is the journal, else to stderr; or to one of them in any
- * case.
+ * case. Without a journal, to stderr.
  */
 enum log_target {
 	LOG_TO_AUTO,

@@ -133,10 +133,10 @@ static void counts(void **state)
 static void bad_counts(void **state)
 {
 	static const struct bad bad[] = {
-		{ "", "empty"},	     {"4", "too small" },
-		{ "8", "too large"},  {"6k", "no unit" },
-		{ "6 ", "no unit"},   {"six", "no number" },
-		{ "-6", "no number"}, {"99999999999999999999", "too large" },
+		{ "", "empty" },       { "4", "too small" },
+		{ "8", "too large" },  { "6k", "no unit" },
+		{ "6 ", "no unit" },   { "six", "no number" },
+		{ "-6", "no number" }, { "99999999999999999999", "too large" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -197,9 +197,41 @@ static void bad_durations(void **state)
 	}
 }
 
+/* What is written is read as the same. */
+static void sizes_written(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *text;
+	} rows[] = {
+		{ 1, "1" },
+		{ 1023, "1023" },
+		{ 1024, "1K" },
+		{ 1536, "1536" },
+		{ MIB(64), "64M" },
+		{ GIB(16), "16G" },
+		{ GIB(1024), "1T" },
+		{ GIB(1536), "1536G" },
+		{ MIB(1024 * 1024) * 1024, "1024T" },
+		{ UINT64_MAX, "18446744073709551615" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char text[PARSE_SIZE_BYTES];
+		const char *why;
+		uint64_t n;
+
+		parse_format_size(rows[i].bytes, text);
+		assert_string_equal(text, rows[i].text);
+		assert_int_equal(parse_size(text, 0, &n, &why), 0);
+		assert_int_equal(n, rows[i].bytes);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_written),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(percent_of_much),
 		cmocka_unit_test(bad_sizes),

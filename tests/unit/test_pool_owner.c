@@ -167,6 +167,25 @@ static void each_reservation_has_its_own_time(void **state)
 	assert_int_equal(a.n_reserved, 0);
 }
 
+/* They may change at any time, and count for what is reserved already. */
+static void other_timeouts(void **state)
+{
+	fixture_reserve(&f, &a, ns, NULL, keys, 1);
+	assert_int_equal(fixture_tick(&f), f.now + fixture_config.reservation_ns);
+	pool_set_timeouts(f.p, NSEC_PER_SEC, 5 * NSEC_PER_SEC);
+	assert_int_equal(fixture_tick(&f), f.now + NSEC_PER_SEC);
+	pool_set_timeouts(f.p, 10 * NSEC_PER_SEC, 5 * NSEC_PER_SEC);
+	fixture_pass(&f, NSEC_PER_SEC);
+	assert_int_equal(fixture_tick(&f), f.now + 9 * NSEC_PER_SEC);
+	assert_int_equal(a.n_reserved, 1);
+	pool_owner_gone(f.p, &a, f.now);
+	assert_int_equal(fixture_tick(&f), f.now + 5 * NSEC_PER_SEC);
+	assert_int_equal(quarantined(), 1);
+	fixture_pass(&f, 5 * NSEC_PER_SEC);
+	fixture_tick(&f);
+	assert_int_equal(quarantined(), 0);
+}
+
 /* The writer lives and says that it has stopped. */
 static void abort_ends_quarantine_at_once(void **state)
 {
@@ -266,6 +285,7 @@ int main(void)
 		TEST(commit_after_the_end_is_stale),
 		TEST(a_reservation_times_out_into_quarantine),
 		TEST(each_reservation_has_its_own_time),
+		TEST(other_timeouts),
 		TEST(abort_ends_quarantine_at_once),
 		TEST(quarantine_counts_against_the_quota),
 		TEST(slots_out_of_quarantine_go_last),
