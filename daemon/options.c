@@ -146,7 +146,7 @@ static const struct option_row rows[] = {
 	{ "pool-size", "SIZE", NULL, "how far the pool may grow: 16G, 16GiB or 80% of memory",
 	  "host", "pool_size" },
 	{ "max-blocks", "N", NULL, "how many blocks it may hold", "host", "max_blocks" },
-	{ "log-level", "LEVEL", NULL, "debug, info (default), notice, warning, err", "daemon",
+	{ "log-level", "LEVEL", NULL, "debug, info (default), notice, warning, error", "daemon",
 	  "log_level" },
 	{ "log-target", "TARGET", NULL, "auto (default), journal or stderr", "daemon",
 	  "log_target" },

@@ -386,8 +386,8 @@ class Running(Case):
         self.assertNotIn("for_s", self.admin.ask("log_level"))
         # What is to stay is a setting, and ends what was for a while.
         self.admin.ask("log_level", level="debug", for_s=1000)
-        self.assertEqual(self.admin.ask("log_level", level="error"), {"was": "debug", "now": "err"})
-        self.assertEqual(self.value("daemon.log_level"), "err")
+        self.assertEqual(self.admin.ask("log_level", level="err"), {"was": "debug", "now": "error"})
+        self.assertEqual(self.value("daemon.log_level"), "error")
         self.admin.ask("config_set", key="daemon.log_level", unset=True)
         self.assertEqual(self.admin.ask("log_level")["now"], "notice")
         reply = self.admin.ask("log_level", level="loud")
