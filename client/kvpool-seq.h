@@ -89,6 +89,16 @@ enum kvpool_reason kvpool_seq_reason(const struct kvpool_seq *seq);
  */
 long kvpool_seq_grow(struct kvpool_seq *seq, size_t n_blocks);
 
+/**
+ * The same without waiting: see "Not blocking" in kvpool.h. Until the operation is done, cancelled
+ * or freed, nothing else is to be done with the sequence. An operation that fails gives back what
+ * it was granted. Unlike kvpool_seq_grow() it does not touch the slots: whoever writes there first
+ * has the page faults.
+ */
+int kvpool_seq_grow_start(struct kvpool_seq *seq, size_t n_blocks, unsigned timeout_ms,
+			  kvpool_done done, void *arg, struct kvpool_op **ret);
+long kvpool_seq_grow_finish(struct kvpool_op *op);
+
 size_t kvpool_seq_blocks(const struct kvpool_seq *seq);
 
 /** The bytes of block i, to read; NULL when i is out of range. Valid until the block goes. */

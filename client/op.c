@@ -317,7 +317,9 @@ static int prepare(struct op_job *j)
 {
 	int err = j->kind->prepare ? j->kind->prepare(j) : 0;
 
-	return err < 0 ? handle_error(j->pool, err, "cannot %s: out of memory", j->kind->what) : 0;
+	return err == -ENOMEM ? handle_error(j->pool, err, "cannot %s: out of memory",
+					     j->kind->what)
+			      : err;
 }
 
 /* There is nothing to ask. Under the lock. */

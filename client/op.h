@@ -46,7 +46,9 @@ struct op_start {
 struct op_kind {
 	const char *what; /* "reserve blocks", for people */
 
-	/* Before the first message, with the connection in job->link. 0 or -ENOMEM. NULL: nothing.
+	/*
+	 * Before the first message, with the connection in job->link. 0, -ENOMEM, or -errno with
+	 * the text made. NULL: nothing is to be done.
 	 */
 	int (*prepare)(struct op_job *job);
 	/* Makes the next message in m, and sets op and take of job->call; its arg is the job. */

@@ -100,7 +100,7 @@ int seq_is_lost(const struct kvpool_seq *s)
 	return s->link.rpc && rpc_status(s->link.rpc, &why) != 0;
 }
 
-static int say_lost(const struct kvpool_seq *s)
+int seq_say_lost(const struct kvpool_seq *s)
 {
 	return handle_error(s->pool, -ENOTCONN,
 			    "the connection that the blocks of a sequence are from is gone: they "
@@ -113,7 +113,7 @@ static void put_link(struct kvpool_seq *s)
 		link_put(s->pool, &s->link);
 }
 
-static int check_link(struct kvpool_seq *s, const struct link *l)
+int seq_check_link(const struct kvpool_seq *s, const struct link *l)
 {
 	if (!(kvpool_features(s->pool) & KVPOOL_UNNAMED))
 		return handle_error(s->pool, -EOPNOTSUPP,
@@ -124,7 +124,7 @@ static int check_link(struct kvpool_seq *s, const struct link *l)
 				    "cannot keep a sequence of namespace \"%s\" in the pool: "
 				    "kvpoold lets this program only read",
 				    s->ns->model);
-	return s->attach && s->attach != l->attach ? say_lost(s) : 0;
+	return s->attach && s->attach != l->attach ? seq_say_lost(s) : 0;
 }
 
 int seq_connect(struct kvpool_seq *s)
@@ -135,7 +135,7 @@ int seq_connect(struct kvpool_seq *s)
 	int err;
 
 	if (seq_is_lost(s) && s->attach)
-		return say_lost(s);
+		return seq_say_lost(s);
 	if (seq_is_lost(s))
 		put_link(s);
 	if (s->link.rpc)
@@ -143,7 +143,7 @@ int seq_connect(struct kvpool_seq *s)
 	err = link_get(s->pool, LINK_PATIENT, deadline, &l);
 	if (err < 0)
 		return link_errno(err);
-	err = check_link(s, &l);
+	err = seq_check_link(s, &l);
 	if (!err)
 		err = ns_register(s->ns, &l, deadline, &number);
 	if (err < 0) {
@@ -450,6 +450,30 @@ static int seq_ask(struct kvpool_seq *s, uint32_t n, uint32_t *ret_full)
 	return 0;
 }
 
+int seq_say_full(const struct kvpool_seq *s, uint32_t n, uint32_t full)
+{
+	return handle_error(s->pool, -ENOSPC,
+			    "a sequence of namespace \"%s\" got %u blocks of %u: %s", s->ns->model,
+			    s->n_blocks, n,
+			    full == FULL_QUOTA ? "this program holds all the unnamed slots that it "
+						 "may (limits.client_unnamed_max)"
+					       : "the pool has no room for more");
+}
+
+int seq_check_grow(struct kvpool_seq *s, size_t n_blocks)
+{
+	if (n_blocks > s->max_blocks)
+		return handle_error(s->pool, -EINVAL, "%zu blocks: this sequence may have %u",
+				    n_blocks, s->max_blocks);
+	if (n_blocks <= s->n_blocks)
+		return 0;
+	if (seq_is_lost(s) && s->attach)
+		return seq_say_lost(s);
+	if (seq_is_lost(s))
+		put_link(s);
+	return 0;
+}
+
 static int grow(struct kvpool_seq *s, uint32_t n)
 {
 	uint32_t full = FULL_NONE;
@@ -458,12 +482,7 @@ static int grow(struct kvpool_seq *s, uint32_t n)
 	while (s->n_blocks < n && !full && !err)
 		err = seq_ask(s, MIN(n - s->n_blocks, s->link.max_keys), &full);
 	if (full)
-		(void)handle_error(s->pool, -ENOSPC,
-				   "a sequence of namespace \"%s\" got %u blocks of %u: %s",
-				   s->ns->model, s->n_blocks, n,
-				   full == FULL_QUOTA ? "this program holds all the unnamed slots "
-							"that it may (limits.client_unnamed_max)"
-						      : "the pool has no room for more");
+		(void)seq_say_full(s, n, full);
 	return err;
 }
 

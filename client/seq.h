@@ -73,6 +73,16 @@ static inline uint8_t *seq_bytes(const struct kvpool_seq *s, uint32_t i)
 /* True when the connection that own slots were granted on is dead. */
 int seq_is_lost(const struct kvpool_seq *s);
 
+/* Errors, with their text made: its connection is gone; it got fewer than n blocks. */
+int seq_say_lost(const struct kvpool_seq *s);
+int seq_say_full(const struct kvpool_seq *s, uint32_t n, uint32_t full);
+
+/* Whether own slots can be had on a connection. Returns 0 or -errno, with the text made. */
+int seq_check_link(const struct kvpool_seq *s, const struct link *l);
+
+/* What can be told without asking of growing to n_blocks. Returns 0 or -errno. */
+int seq_check_grow(struct kvpool_seq *s, size_t n_blocks);
+
 /* The connection, which must be the one of the blocks that it has. Returns 0 or -errno. */
 int seq_connect(struct kvpool_seq *s);
 

@@ -706,6 +706,49 @@ static void a_child_has_nothing(void **state)
 	check_bytes(seq, 2);
 }
 
+static long finish_grow(struct kvpool_op *op)
+{
+	while (!kvpool_op_done(op))
+		assert_true(kvpool_dispatch(pool) >= 0);
+	return kvpool_seq_grow_finish(op);
+}
+
+static struct kvpool_op *start_grow(size_t n)
+{
+	struct kvpool_op *op;
+
+	assert_int_equal(kvpool_seq_grow_start(seq, n, 0, NULL, NULL, &op), 0);
+	return op;
+}
+
+/* As the form that waits; what was started and given up goes back. */
+static void grows_without_waiting(void **state)
+{
+	struct kvpool_op *op;
+
+	assert_int_equal(finish_grow(start_grow(20)), 20);
+	assert_int_equal(finish_grow(start_grow(5)), 20);
+	memset(kvpool_seq_own_block(seq, 19), 1, BB);
+	assert_int_equal(kvpool_seq_grow(seq, 30), 30);
+	assert_int_equal(kvpool_seq_grow_start(seq, BLOCKS + 1, 0, NULL, NULL, &op), -EINVAL);
+	op = start_grow(40);
+	kvpool_op_cancel(op);
+	assert_int_equal(kvpool_seq_grow_finish(op), -ECANCELED);
+	kvpool_op_free(start_grow(40));
+	assert_int_equal(finish_grow(start_grow(40)), 40);
+	/* The daemon counts as many as the table has. */
+	while (pool->ops.n_jobs)
+		assert_true(kvpool_dispatch(pool) >= 0);
+	assert_int_equal(kvpool_ping(pool), 0);
+	assert_int_equal(fake.unnamed, 40);
+	fake.unnamed_max = 44;
+	assert_int_equal(finish_grow(start_grow(50)), 44);
+	fake_stop(&fake);
+	while (kvpool_seq_grow_start(seq, 50, 0, NULL, NULL, &op) == 0)
+		(void)finish_grow(op);
+	assert_int_equal(kvpool_seq_blocks(seq), 44);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -721,6 +764,8 @@ int main(void)
 		TEST(few_hazard_words),
 		cmocka_unit_test_setup_teardown(grows_in_messages_of_what_the_daemon_takes,
 						setup_short, teardown),
+		TEST(grows_without_waiting),
+		cmocka_unit_test_setup_teardown(grows_without_waiting, setup_short, teardown),
 		TEST(a_quota_makes_it_shorter),
 		TEST(a_duplicate_stays_own),
 		TEST(a_run_of_duplicates_at_the_end),
