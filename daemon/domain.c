@@ -324,9 +324,9 @@ struct domain *domain_free(struct domain *d)
 {
 	if (!d)
 		return NULL;
+	requests_fini(&d->requests); /* before those whose they are */
 	while (!list_empty(&d->sessions))
 		session_free(list_first(&d->sessions, struct session, link));
-	requests_fini(&d->requests);
 	verify_free_all(d);
 	sd_event_source_disable_unref(d->post);
 	sd_event_source_disable_unref(d->tick);
