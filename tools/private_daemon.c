@@ -37,17 +37,19 @@ static void run(const struct private_daemon *d, const char *program, const char 
 		uint64_t pool_bytes, uint64_t max_blocks, int ready)
 {
 	char size[32], blocks[32], fd[16];
+	/* Whoever starts it is all of its clients. */
 	const char *argv[] = { program, "--socket",    d->socket, "--pool-size",
 			       size,    "--log-level", "warning", "--ready-fd",
-			       fd,      NULL,          NULL,      NULL };
+			       fd,      "--limits.max_clients_per_user", "1024",
+			       NULL,    NULL,          NULL };
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	snprintf(size, sizeof(size), "%llu", (unsigned long long)pool_bytes);
 	snprintf(blocks, sizeof(blocks), "%llu", (unsigned long long)max_blocks);
 	snprintf(fd, sizeof(fd), "%d", ready);
 	if (max_blocks) {
-		argv[9] = "--max-blocks";
-		argv[10] = blocks;
+		argv[11] = "--max-blocks";
+		argv[12] = blocks;
 	}
 	execvp(program, (char *const *)argv);
 	fprintf(stderr, "%s: cannot run %s: %s\n", who, program, strerror(errno));

@@ -14,6 +14,7 @@ import unittest
 BENCH = KVPOOLD = PAGE = None
 WAIT = 100
 LOOKUPS = ["lookup/128", "lookup/miss", "lookup/pin", "lookup/1024"]
+FULL = ["lookup/socket", "reserve/64", "stress/evict", "clients/64", "overhead/block", "overhead/daemon"]
 NUMBERS = ["value", "value_median", "limit_value", "limit_median", "ratio", "bar"]
 
 
@@ -42,9 +43,10 @@ class Bench(unittest.TestCase):
                 self.assertGreater(r[name], 0, (r["case"], name))
             self.assertLessEqual(r["value"], r["value_median"])
             self.assertLessEqual(r["limit_value"], r["limit_median"])
-            self.assertAlmostEqual(r["ratio"], r["value"] / r["limit_value"])
-            self.assertEqual(r["sense"], "at_most")
-            self.assertEqual(r["holds"], r["ratio"] <= r["bar"] and "why_not" not in r, r)
+            ratio, most = r["value"] / r["limit_value"], r["sense"] == "at_most"
+            self.assertAlmostEqual(r["ratio"], ratio if most else 1 / ratio)
+            within = r["ratio"] <= r["bar"] if most else r["ratio"] >= r["bar"]
+            self.assertEqual(r["holds"], within and "why_not" not in r, r)
             for name in ("descriptors", "writer_pid", "reader_pid", "pool_full", "cpus", "rounds", "page_bytes"):
                 self.assertIn(name, r["with"])
         return {r["case"]: r for r in answer["results"]}
@@ -53,8 +55,8 @@ class Bench(unittest.TestCase):
         done = self.run_bench("--rounds", "5", "--descriptors", "20000", "lookup", "hash", "--json")
         self.assertEqual(done.returncode, 3, done.stderr)
         results = self.results(done.stdout)
-        self.assertEqual(list(results), LOOKUPS + ["hash/16", "hash/32"])
-        for name in LOOKUPS:
+        self.assertEqual(list(results), LOOKUPS + ["hash/16", "hash/32"] + FULL)
+        for name in LOOKUPS + FULL:
             self.assertIs(results[name]["holds"], False)
             self.assertIn("descriptors", results[name]["why_not"])
             ran = results[name]["with"]
@@ -63,6 +65,11 @@ class Bench(unittest.TestCase):
             self.assertGreater(ran["writer_pid"], 0)
             self.assertNotEqual(ran["writer_pid"], ran["reader_pid"])
             self.assertEqual(ran["rounds"], 5)
+        for name in ("reserve/64", "stress/evict"):
+            self.assertIs(results[name]["with"]["pool_full"], True)
+        for name in FULL:
+            self.assertEqual(results[name]["sense"], "at_least" if name == "clients/64" else "at_most")
+        self.assertEqual(results["overhead/block"]["limit_value"], 128)
         for name in ("lookup/128", "lookup/1024"):
             self.assertEqual(results[name]["with"]["syscalls"], 0)
         for name in ("hash/16", "hash/32"):

@@ -50,7 +50,7 @@ enum bench_sense {
 
 struct bench_result {
 	const char *name;
-	const char *unit; /* "ns", "us" or "ms" */
+	const char *unit; /* "ns", "us" or "ms", of seconds; or "B", "MiB", of themselves */
 	double value, value_median;
 	const char *limit; /* what the limit is, in words */
 	double limit_value, limit_median;
@@ -101,7 +101,7 @@ struct bench_group {
 };
 
 extern const struct bench_group bench_lookup, bench_hash, bench_turn, bench_copy, bench_zero_copy,
-	bench_llama;
+	bench_full, bench_llama;
 
 double bench_now(void);
 uint64_t bench_random(uint64_t *state);
@@ -116,6 +116,9 @@ int bench_namespace(struct kvpool *pool, const char *model, uint32_t block_token
 
 /* Keys of a made-up chain: any 32 bytes are a key. Chain number c of the run seed. */
 void bench_chain(uint64_t seed, uint64_t c, struct kvpool_key *keys, size_t n);
+
+/* Stores blocks under the keys of a new chain; all must fit. Returns 0 or -errno. */
+int bench_write_chain(struct kvpool_ns *ns, const struct kvpool_key *keys, uint32_t n);
 
 /*
  * Runs fn(ctx) in a child process and waits for it to say that it is done; the child lives on,

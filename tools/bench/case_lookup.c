@@ -48,20 +48,6 @@ struct lookup_case {
 	volatile uint64_t sink;
 };
 
-static int write_chain(struct kvpool_ns *ns, const struct kvpool_key *keys, uint32_t n)
-{
-	struct kvpool_write *w;
-	int r = kvpool_reserve_keys(ns, NULL, keys, n, &w);
-
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; r == (int)n && i < n; i++)
-		memcpy(kvpool_write_block(w, i), &keys[i], sizeof(keys[i]));
-	r = kvpool_commit(w, n);
-	kvpool_write_free(w);
-	return r == (int)n ? 0 : r < 0 ? r : -ENOSPC;
-}
-
 /* In the writer's process. */
 static int write_all(void *arg)
 {
@@ -73,7 +59,7 @@ static int write_all(void *arg)
 	if (r == 0)
 		r = bench_namespace(pool, "bench-lookup", TOKENS, BLOCK, &ns);
 	for (uint32_t i = 0; r == 0 && i < c->chains; i++)
-		r = write_chain(ns, &c->keys[(size_t)i * c->n], c->n);
+		r = bench_write_chain(ns, &c->keys[(size_t)i * c->n], c->n);
 	if (r < 0)
 		fprintf(stderr, "kvpool-bench: cannot fill the pool: %s\n", strerror(-r));
 	return r;

@@ -64,6 +64,20 @@ void bench_chain(uint64_t seed, uint64_t c, struct kvpool_key *keys, size_t n)
 			keys[i].w[k] = bench_random(&state);
 }
 
+int bench_write_chain(struct kvpool_ns *ns, const struct kvpool_key *keys, uint32_t n)
+{
+	struct kvpool_write *w;
+	int r = kvpool_reserve_keys(ns, NULL, keys, n, &w);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; r == (int)n && i < n; i++)
+		memcpy(kvpool_write_block(w, i), &keys[i], sizeof(keys[i]));
+	r = kvpool_commit(w, n);
+	kvpool_write_free(w);
+	return r == (int)n ? 0 : r < 0 ? r : -ENOSPC;
+}
+
 int bench_child_start(struct bench_child *child, int (*fn)(void *ctx), void *ctx)
 {
 	int done[2], hold[2], result = -ECHILD;

@@ -23,12 +23,13 @@ int bench_missed(void)
 	return missed;
 }
 
-/* Seconds are measured; people read this unit. */
-static double in_unit(double seconds, const char *unit)
+/* Seconds are measured, or bytes; people read this unit. */
+static double in_unit(double x, const char *unit)
 {
-	return !strcmp(unit, "ns")   ? seconds * 1e9
-	       : !strcmp(unit, "us") ? seconds * 1e6
-				     : seconds * 1e3;
+	return !strcmp(unit, "ns")   ? x * 1e9
+	       : !strcmp(unit, "us") ? x * 1e6
+	       : !strcmp(unit, "ms") ? x * 1e3
+				     : x;
 }
 
 static json_t *with_json(const struct bench_with *w)
@@ -96,7 +97,7 @@ void bench_emit(struct bench_result *r)
 	if (!r->why_not && r->with.writer_pid && r->with.writer_pid == r->with.reader_pid)
 		r->why_not = "the reader had written it itself";
 	if (!r->why_not && (r->value <= 0 || r->limit_value <= 0))
-		r->why_not = "a time of 0 was measured";
+		r->why_not = "nothing was measured";
 	if (!r->why_not && r->bar && r->with.rounds < BENCH_ROUNDS_MIN)
 		r->why_not = "too few rounds";
 	r->holds = within && !r->why_not;

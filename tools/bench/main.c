@@ -12,7 +12,8 @@
 #define DESCRIPTORS_MAX (1u << 26)
 
 static const struct bench_group *const groups[] = {
-	&bench_lookup, &bench_hash, &bench_turn, &bench_zero_copy, &bench_copy, &bench_llama,
+	&bench_lookup, &bench_hash, &bench_turn, &bench_zero_copy, &bench_copy,
+	&bench_full,   &bench_llama,
 };
 
 struct command {
@@ -63,7 +64,7 @@ static void usage(FILE *to)
 		"  --json[=FILE]       kvpool.bench/1 on stdout or in FILE, instead of a table\n"
 		"  --rounds N          rounds of value and limit in turns (default 21, 5 to %u "
 		"count)\n"
-		"  --descriptors N     other blocks in the pool during lookups (default 1000000)\n"
+		"  --descriptors N     blocks in the pool beside what is measured (default 1000000)\n"
 		"  --model FILE        GGUF file for the llama cases (default: $MODEL, or what\n"
 		"                      tools/llama-setup left in the cache folder)\n"
 		"  --text FILE         where their prompts are from (default: the GPL-3 of "
