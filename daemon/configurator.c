@@ -285,7 +285,10 @@ static void reload_log(const struct configurator_changes *changes, const struct 
 	}
 	for (size_t i = 0; i < complaint_kept(wrong); i++)
 		log_line(LOG_ERR, wrong->lines[i]);
-	log_line(LOG_ERR, "the configuration stays as it was", LOG_ERRNO(r));
+	if (r == -EINVAL)
+		log_line(LOG_ERR, "the configuration stays as it was");
+	else
+		log_line(LOG_ERR, "the configuration stays as it was", LOG_ERRNO(r));
 }
 
 int configurator_reload(struct configurator *c, struct configurator_changes *ret,

@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "daemon/configurator.h"
+#include "daemon/log.h"
 #include "daemon/loudness.h"
 #include "daemon/request.h"
 
@@ -130,6 +131,10 @@ static void config_apply(struct request *rq, const struct config_key *k, const c
 	if (now) {
 		reply.was = was;
 		reply.now = now;
+		log_line(LOG_NOTICE, m->unset ? "configuration unset" : "configuration set",
+			 LOG_TEXT("key", m->key), LOG_TEXT("was", was), LOG_TEXT("now", now),
+			 LOG_NUMBER("client_pid", rq->session->peer.pid),
+			 LOG_NUMBER("client_uid", rq->session->peer.uid));
 		request_reply(rq, &reply.base);
 	} else if (r == -EINVAL) {
 		request_fail(rq, ERROR_CONFIG, "value", "%s", why);
@@ -220,6 +225,10 @@ void handler_log_level(struct request *rq)
 			     "there is no memory to change the log level");
 		return;
 	}
+	if (level != was)
+		log_line(LOG_NOTICE, "log level changed", LOG_TEXT("was", log_level_name(was)),
+			 LOG_TEXT("now", log_level_name(level)), LOG_NUMBER("for_s", m->for_s),
+			 LOG_NUMBER("client_pid", rq->session->peer.pid));
 	reply.was = (char *)log_level_name(was);
 	reply.now = (char *)log_level_name(log_level());
 	reply.for_s = loudness_left(rq->domain->cfg.loudness);

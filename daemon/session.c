@@ -301,8 +301,18 @@ void session_reply(struct session *s, enum proto_op op, uint64_t id, const Proto
 /* What the other side got wrong, as opposed to what it cannot have now. */
 static int error_is_protocol(enum proto_error code)
 {
-	return code != ERROR_DENIED && code != ERROR_LIMIT && code != ERROR_INTERNAL &&
-	       code != ERROR_NO_NAMESPACE;
+	switch (code) {
+	case ERROR_BAD_FRAME:
+	case ERROR_BAD_MESSAGE:
+	case ERROR_BAD_FIELD:
+	case ERROR_UNKNOWN_OP:
+	case ERROR_BAD_STATE:
+	case ERROR_VERSION:
+	case ERROR_FDS:
+		return 1;
+	default:
+		return 0; /* sound, and refused all the same */
+	}
 }
 
 void session_error(struct session *s, enum proto_op op, uint64_t id, enum proto_error code,

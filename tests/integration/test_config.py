@@ -311,7 +311,7 @@ class Running(Case):
         self.assertEqual(self.value("namespace.Qwen2.5 7B.ttl"), "2h")
         self.assertEqual(self.admin.ask("config_set", key="namespace.Qwen2.5 7B.ttl", unset=True), {"was": "2h"})
         self.assertEqual(self.admin.ask("config", key="namespace.Qwen2.5 7B.ttl")["error"], 12)
-        self.end()
+        self.assertIn("<5>configuration set key=cache.pin_budget was=30% now=10% client_pid=", self.end())
 
     def test_set_refused(self):
         self.start()
@@ -325,6 +325,8 @@ class Running(Case):
             self.assertEqual(reply["error"], code, reply)
             self.assertIn(words, reply["text"])
         self.assertEqual(self.admin.ask("config", key="host.pool_sizes")["error"], 12)
+        # They were understood.
+        self.assertNotIn("protocol_errors", self.admin.ask("status"))
         self.end()
 
     def test_all_keys(self):
@@ -393,7 +395,9 @@ class Running(Case):
         reply = self.admin.ask("log_level", level="loud")
         self.assertEqual(reply["error"], 14)
         self.assertIn("debug, info, notice", reply["text"])
-        self.assertIn("<5>log level is back level=notice", self.end())
+        log = self.end()
+        self.assertIn("<5>log level changed was=notice now=debug for_s=1 ", log)
+        self.assertIn("<5>log level is back level=notice", log)
 
     def test_level_for_a_while_is_kept_over_a_reload(self):
         self.start()
