@@ -35,7 +35,7 @@ struct config_numa {
 /* A part of the pool: bytes, or a percentage of what the pool has then. */
 struct config_share {
 	uint64_t bytes;
-	uint32_t percent; /* 1 to 100; 0: bytes */
+	uint64_t percent; /* 1 to 100; 0: bytes */
 };
 
 /* From a section [namespace GLOB]: what it says of the models that fit. */

@@ -17,6 +17,9 @@
 static_assert(sizeof(enum log_target) == sizeof(int) &&
 		      sizeof(enum config_huge_pages) == sizeof(int),
 	      "choices are stored as int");
+static_assert(sizeof(struct config_share) == 2 * sizeof(uint64_t) &&
+		      sizeof(struct config_numa) == 2 * sizeof(uint32_t),
+	      "values are compared byte by byte: no padding");
 
 const char *config_type_name(enum config_type t)
 {
@@ -123,7 +126,6 @@ static int parse_share(const struct config_key *k, const char *text, struct conf
 {
 	struct config_share s = { 0, 0 };
 	size_t n = strlen(text);
-	uint64_t part;
 	int r = 0;
 
 	if (k->none && !strcmp(text, k->none)) {
@@ -132,8 +134,7 @@ static int parse_share(const struct config_key *k, const char *text, struct conf
 	}
 	if (n && text[n - 1] == '%') {
 		/* Of 100: the number itself. */
-		r = parse_size(text, 100, &part, why);
-		s.percent = r == 0 ? (uint32_t)part : 0;
+		r = parse_size(text, 100, &s.percent, why);
 	} else {
 		r = parse_size(text, 0, &s.bytes, why);
 	}
@@ -280,7 +281,6 @@ static size_t field_size(enum config_type t)
 
 int config_key_same(const struct config_key *k, const char *a, const char *b, uint64_t memory)
 {
-	/* Padding is zero in both. */
 	union config_scratch left = { 0 }, right = { 0 };
 	char why[CONFIG_WHY_BYTES];
 
