@@ -12,15 +12,15 @@
 #include "daemon/request.h"
 #include "proto/nsdesc.h"
 
-/* An item has at most some 700 bytes, with a model name of the longest kind. */
+/* An item has at most some 970 bytes, with a model name of the longest kind. */
 #define ADMIN_PAGE 64u
 
-static_assert(ADMIN_PAGE * 900 < FRAME_MAX, "a page of a list fits a packet");
+static_assert(ADMIN_PAGE * 1000 < FRAME_MAX, "a page of a list fits a packet");
 
 /* One of a namespace has more texts. */
-#define ADMIN_NAMESPACES 32u
+#define ADMIN_NAMESPACES 28u
 
-static_assert(ADMIN_NAMESPACES * 2000 < FRAME_MAX, "a page of namespaces fits a packet");
+static_assert(ADMIN_NAMESPACES * 2300 < FRAME_MAX, "a page of namespaces fits a packet");
 
 /* A client that did nothing for this long is idle. */
 #define ADMIN_IDLE_NS (5 * NSEC_PER_SEC)
@@ -221,6 +221,8 @@ static void namespace_row(struct namespace_row *row, uint32_t ns, const struct p
 	row->item.lookups = s->lookups;
 	row->item.asked_tokens = s->asked_tokens;
 	row->item.hit_tokens = s->hit_tokens;
+	row->item.miss_reasons = (uint64_t *)s->missed;
+	row->item.n_miss_reasons = USAGE_REASONS;
 	row->item.used_ns = s->used;
 	row->item.ttl_ns = s->ttl_ns;
 	row->item.priority = s->priority;
@@ -273,19 +275,28 @@ static const char *client_model(const struct session *s)
 	return stats.model;
 }
 
-static void client_region(struct session *s, Kvpool__ClientItem *item)
+/* An item of a list, and the numbers that are read for it. */
+struct client_row {
+	Kvpool__ClientItem item;
+	struct usage usage;
+};
+
+static void client_region(struct session *s, struct client_row *row)
 {
+	Kvpool__ClientItem *item = &row->item;
 	struct leases leases;
-	struct usage u;
+	struct usage *u = &row->usage;
 
 	leases_count(pool_control(s->domain->pool), &s->region->map, &s->domain->leased, &leases);
-	account_read(&s->account, &s->region->map, &u);
+	account_read(&s->account, &s->region->map, u);
 	item->leases = leases.words;
 	item->leased_bytes = leases.bytes;
-	item->lookups = u.lookups;
-	item->asked_tokens = u.asked;
-	item->hit_tokens = u.hit;
-	item->shared_tokens = u.shared;
+	item->lookups = u->lookups;
+	item->asked_tokens = u->asked;
+	item->hit_tokens = u->hit;
+	item->shared_tokens = u->shared;
+	item->miss_reasons = u->reasons;
+	item->n_miss_reasons = USAGE_REASONS;
 }
 
 static void client_writes(const struct session *s, Kvpool__ClientItem *item)
@@ -301,8 +312,9 @@ static void client_writes(const struct session *s, Kvpool__ClientItem *item)
 	pool_owner_extents(s->domain->pool, o, &item->extents, &item->extent_bytes);
 }
 
-static void client_item(struct session *s, uint64_t now, Kvpool__ClientItem *item)
+static void client_row(struct session *s, uint64_t now, struct client_row *row)
 {
+	Kvpool__ClientItem *item = &row->item;
 	const char *model = client_model(s);
 
 	kvpool__client_item__init(item);
@@ -318,7 +330,7 @@ static void client_item(struct session *s, uint64_t now, Kvpool__ClientItem *ite
 	if (model)
 		item->namespace_ = (char *)model;
 	if (s->region)
-		client_region(s, item);
+		client_region(s, row);
 }
 
 /* The cursor is the number of the last session that was listed. */
@@ -326,7 +338,8 @@ void handler_clients(struct request *rq)
 {
 	const Kvpool__Clients *m = rq->msg;
 	Kvpool__ClientsReply reply = KVPOOL__CLIENTS_REPLY__INIT;
-	Kvpool__ClientItem rows[ADMIN_PAGE], *items[ADMIN_PAGE];
+	struct client_row rows[ADMIN_PAGE];
+	Kvpool__ClientItem *items[ADMIN_PAGE];
 	struct session *s;
 
 	domain_drain_touches(rq->domain, rq->now);
@@ -338,8 +351,8 @@ void handler_clients(struct request *rq)
 			reply.next = items[ADMIN_PAGE - 1]->session;
 			break;
 		}
-		items[reply.n_items] = &rows[reply.n_items];
-		client_item(s, rq->now, items[reply.n_items++]);
+		items[reply.n_items] = &rows[reply.n_items].item;
+		client_row(s, rq->now, &rows[reply.n_items++]);
 	}
 	reply.items = items;
 	request_reply(rq, &reply.base);

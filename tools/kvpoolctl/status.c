@@ -277,7 +277,6 @@ static json_t *counters_json(const Kvpool__StatusReply *s)
 		{ "miss_tokens", s->miss_tokens },
 		{ "cross_client_hit_tokens", s->shared_tokens },
 		{ "raced_lookups", s->raced },
-		{ "bypassed_lookups", s->bypassed },
 		{ "hints", s->hints },
 		{ "published_blocks", s->published_blocks },
 		{ "duplicate_blocks", s->duplicate_blocks },
