@@ -30,6 +30,9 @@
  * pool, fork the sequence once there is a connection again: the copy has all blocks as own slots
  * there; then free the old one.
  *
+ * kvpool_seq_acquire() of a sequence without own slots, and all that only looks, take no lock, make
+ * no system call and allocate nothing (but for the first acquire behind a fork).
+ *
  * A sequence belongs to one thread at a time; different ones are independent, forks too. It counts
  * as one lease of max_leases, and another one from its first commit on; a commit of n blocks takes
  * up to n more (64 at most) for as long as it lasts, as many as are free. In a child all functions

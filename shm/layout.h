@@ -103,9 +103,10 @@ enum desc_state {
  * key       W daemon while RESERVED, behind a release fence that follows the word. R all, between
  *           two loads of the word; valid when both have the same gen. dies: the word says RESERVED,
  *           and nobody lists the block.
- * parent    W daemon, with the key; fixed while the block is not FREE. R readers that pinned this
- *           block. Number of the descriptor that holds the block before this one, or DESC_NONE for
- *           the first block of a chain.
+ * parent    W daemon, with the key; fixed from then on while the block is not FREE. (An unnamed
+ *           block gets both just before it is COMMITTED.) R readers that pinned this block. Number
+ *           of the descriptor that holds the block before this one, or DESC_NONE for the first
+ *           block of a chain.
  * slot      W daemon, one per memory tier, in SLOT_UNIT: before the tier's bit is set, and
  *           SLOT_NONE only after nobody pins it. R readers, after their pin is validated. dies: a
  *           clear tier bit with a slot is an eviction in flight. All of them are SLOT_NONE when
@@ -372,7 +373,7 @@ static_assert(offsetof(struct session_header, counter) == 128, "");
  * cleared. span 0 = the whole prefix; n = the last n blocks. A word that names no descriptor is
  * ignored. A writer that goes on reading its own block stores the word before it sends the commit.
  * dies: the word stands until the daemon knows that nobody maps the region writable any more.
- * (tests/models: pin, unnamed, hangup)
+ * (tests/models: pin, unnamed, named, hangup)
  */
 
 /*

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "client/kvpool-seq.h"
 #include "tests/integration/daemon.h"
 #include "tests/integration/pattern.h"
 
@@ -32,6 +33,8 @@ struct client {
 	struct kvpool *pool;
 	struct kvpool_ns *ns;
 	struct kvpool_lease *lease;
+	struct kvpool_seq *seq;
+	uint32_t table[DEPTH];
 	int32_t tokens[DEPTH * BT + 1];
 	struct kvpool_key keys[DEPTH];
 	uint8_t buf[BYTES];
@@ -88,12 +91,26 @@ static void one_round(size_t n, uint64_t random)
 	kvpool_release(c.lease);
 }
 
+/* A sequence of cached blocks, and its table. */
+static void seq_round(size_t n, uint64_t random)
+{
+	size_t i = random % n;
+
+	check(kvpool_seq_acquire(c.seq, c.tokens, n * BT + 1) == n * BT, "sequence\n");
+	check(kvpool_seq_table(c.seq, 0, c.table, DEPTH) == n, "table\n");
+	check((const uint8_t *)kvpool_seq_base(c.seq, NULL) + (uint64_t)c.table[i] * KVPOOL_UNIT ==
+	      kvpool_seq_block(c.seq, i), "place\n");
+	check(!kvpool_seq_own_block(c.seq, i), "own\n");
+}
+
 static void rounds(unsigned int count, size_t depth)
 {
 	for (unsigned int i = 0; i < count; i++) {
 		uint64_t random = mix64(i + 1);
 
 		one_round(1 + (random >> 32) % depth, random & 0xffffffff);
+		if (i % 16 == 0)
+			seq_round(1 + (random >> 32) % depth, random & 0xffffffff);
 	}
 }
 
@@ -115,6 +132,7 @@ static void prepare(const struct daemon *d)
 	c.pool = pattern_connect(d->socket, "strict");
 	c.ns = pattern_ns(c.pool, "m", BYTES);
 	assert(kvpool_lease_new(c.pool, DEPTH, &c.lease) == 0);
+	assert(kvpool_seq_new(c.ns, DEPTH, &c.seq) == 0);
 	pattern_tokens(1, DEPTH, c.tokens);
 }
 
