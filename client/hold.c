@@ -39,25 +39,26 @@ static int has_words(const struct kvpool_lease *l, const struct attach *a)
 int hold_new_pins(struct kvpool *p, const struct attach *a, size_t n, struct hold **ret)
 {
 	struct hold *h = hold_alloc(n);
+	int err = h ? 0 : -ENOMEM;
 
-	if (!h)
-		return handle_error(p, -ENOMEM, "no memory to pin %zu blocks", n);
-	for (; h->n < n; h->n++) {
-		if (lease_make(p, 1, &h->lease[h->n]) < 0)
-			break;
-		if (has_words(h->lease[h->n], a))
-			continue;
-		kvpool_lease_free(h->lease[h->n]);
-		break;
+	while (!err && h->n < n) {
+		err = lease_make(p, 1, &h->lease[h->n]);
+		if (!err && !has_words(h->lease[h->n], a)) {
+			kvpool_lease_free(h->lease[h->n]);
+			err = -ENOSPC;
+		}
+		h->n += !err;
 	}
-	if (!h->n) {
-		free(h);
-		return handle_error(p, -ENOSPC,
-				    "no lease is left to pin what is committed: raise max_leases "
-				    "in struct kvpool_options");
+	if (h && h->n) {
+		*ret = h;
+		return 0;
 	}
-	*ret = h;
-	return 0;
+	free(h);
+	if (err == -ENOMEM)
+		return handle_error(p, err, "no memory to pin %zu blocks", n);
+	return handle_error(p, err,
+			    "no lease is left to pin what is committed: raise max_leases in "
+			    "struct kvpool_options");
 }
 
 struct hold *hold_ref(struct hold *h)

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "client/kvpool-seq.h"
 #include "tests/client/fake.h"
 
 #define BT     FAKE_BLOCK_TOKENS
@@ -108,6 +109,24 @@ static void use_namespace(struct kvpool_ns *ns, const int32_t *tokens)
 	check(kvpool_wait(ns, tokens, BLOCKS * BT, 0, 100));
 }
 
+static void use_sequence(struct kvpool_ns *ns, const int32_t *tokens)
+{
+	struct kvpool_seq *s, *copy = NULL;
+	int r = kvpool_seq_new(ns, BLOCKS, &s);
+
+	check(r);
+	if (r < 0)
+		return;
+	(void)kvpool_seq_acquire(s, tokens, BLOCKS * BT);
+	check(kvpool_seq_grow(s, BLOCKS));
+	check(kvpool_seq_commit(s, tokens, BLOCKS * BT, KVPOOL_SWAP));
+	check(kvpool_seq_fork(s, &copy));
+	check(kvpool_seq_truncate(s, 0));
+	(void)kvpool_seq_acquire(s, tokens, BLOCKS * BT);
+	kvpool_seq_free(copy);
+	kvpool_seq_free(s);
+}
+
 /* Without a loop: turns until it is done. */
 static void await(struct kvpool *p, const struct kvpool_op *op)
 {
@@ -161,6 +180,8 @@ static void session(long n)
 		use_namespace(ns, tokens);
 	if (ns)
 		start_and_finish(p, ns, tokens + BT);
+	if (ns)
+		use_sequence(ns, tokens + BT);
 	if (ns && l)
 		assert_true(kvpool_acquire(ns, l, tokens, BLOCKS * BT + 1, 0) <= 3 * BT);
 	kvpool_lease_free(l);
