@@ -134,11 +134,16 @@ void block_unhang(struct pool *p, uint32_t d)
 	b->next = DESC_NONE;
 }
 
+/* Whether d belongs in the heap and is not in it. */
+static int is_new_leaf(const struct pool *p, uint32_t d)
+{
+	return d != DESC_NONE && d != p->held && p->block[d].lru.link == LRU_NONE &&
+	       block_state(p, d) == DESC_COMMITTED;
+}
+
 void block_leaf(struct pool *p, uint32_t d)
 {
-	if (d == DESC_NONE || d == p->held || block_state(p, d) != DESC_COMMITTED)
-		return;
-	if (p->block[d].lru.link == LRU_NONE)
+	if (is_new_leaf(p, d))
 		lru_insert(&block_namespace(p, d)->lru, d);
 }
 
@@ -162,6 +167,18 @@ void block_left(struct pool *p, uint32_t d)
 {
 	block_pass(p, d);
 	block_leaf(p, block_parent(p, d));
+}
+
+void block_leaves(struct pool *p, uint32_t d)
+{
+	struct lru *l = &block_namespace(p, d)->lru;
+	uint32_t parent = block_parent(p, d);
+
+	block_pass(p, d);
+	if (is_new_leaf(p, parent))
+		lru_replace(l, d, parent);
+	else
+		lru_remove(l, d);
 }
 
 int block_prune(struct pool *p, uint32_t top, int (*fn)(struct pool *p, uint32_t d, void *arg),

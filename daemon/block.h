@@ -88,6 +88,9 @@ void block_pass(struct pool *p, uint32_t d);
 /* The same, and d is out of its tree: the parent may be a leaf now. */
 void block_left(struct pool *p, uint32_t d);
 
+/* The same for a leaf d that is in the heap: it leaves it, and its parent may take its place. */
+void block_leaves(struct pool *p, uint32_t d);
+
 /*
  * Takes the subtree of top out of its tree, children first, and calls fn with each block, which may
  * delete it. Stops when fn returns other than 0, and returns that: what was taken until then is

@@ -124,9 +124,8 @@ static uint32_t gather(struct pool *p, const struct prey *prey, uint32_t *batch,
 			set_aside(p, ns, aside, d);
 			continue;
 		}
-		lru_remove(&ns->lru, d);
 		block_unhang(p, d);
-		block_left(p, d);
+		block_leaves(p, d);
 		batch[n++] = d;
 	}
 	return n;

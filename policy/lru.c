@@ -86,6 +86,15 @@ void lru_remove(struct lru *l, uint32_t block)
 	sift(l, place, last);
 }
 
+void lru_replace(struct lru *l, uint32_t block, uint32_t with)
+{
+	struct lru_node *n = node_of(l, block);
+	uint32_t place = n->link & ~LRU_HEAP;
+
+	n->link = LRU_NONE;
+	sift(l, place, with);
+}
+
 void lru_touch(struct lru *l, uint32_t block, uint64_t used)
 {
 	struct lru_node *n = node_of(l, block);

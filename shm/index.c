@@ -61,27 +61,18 @@ uint32_t index_find(const struct control *c, const struct block_key *key)
 	return DESC_NONE;
 }
 
-static unsigned int bucket_used(const struct control *c, uint64_t b)
-{
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < BUCKET_ENTRIES; i++)
-		n += load_relaxed(&c->index[b].entry[i]) != 0;
-	return n;
-}
-
 static int bucket_room(const struct index_writer *w, uint64_t b)
 {
-	return bucket_used(w->c, b) + w->claimed[b] < BUCKET_ENTRIES;
+	unsigned int empty = index_empty(&w->c->index[b]);
+
+	/* Most often nothing is promised: then it is not counted. */
+	return w->claimed[b] ? (unsigned int)__builtin_popcount(empty) > w->claimed[b] : empty != 0;
 }
 
 /* A free entry of a bucket that has one. */
 static uint64_t *bucket_free(struct control *c, uint64_t b)
 {
-	for (unsigned int i = 0; i < BUCKET_ENTRIES; i++)
-		if (!load_relaxed(&c->index[b].entry[i]))
-			return &c->index[b].entry[i];
-	return NULL;
+	return &c->index[b].entry[__builtin_ctz(index_empty(&c->index[b]))];
 }
 
 /* The other bucket of an entry that stands in b; b when it is stale and belongs nowhere. */
@@ -162,12 +153,14 @@ void index_remove(struct index_writer *w, const struct block_key *key, uint32_t 
 {
 	struct index_place p = index_place(w->c, key);
 
-	for (unsigned int b = 0; b < 2; b++)
-		for (unsigned int i = 0; i < BUCKET_ENTRIES; i++) {
-			uint64_t *e = &w->c->index[p.bucket[b]].entry[i];
-			uint64_t v = load_relaxed(e);
+	for (unsigned int b = 0; b < 2; b++) {
+		struct bucket *k = &w->c->index[p.bucket[b]];
 
-			if (v && entry_desc(v) == desc)
+		for (unsigned int m = index_match(k, p.tag); m; m &= m - 1) {
+			uint64_t *e = &k->entry[__builtin_ctz(m)];
+
+			if (entry_desc(load_relaxed(e)) == desc)
 				store_release(e, 0);
 		}
+	}
 }

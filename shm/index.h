@@ -14,7 +14,9 @@
 #include "shm/control.h"
 #include "shm/word.h"
 
-#if defined(__SSE2__) && !defined(KVP_TSAN)
+/* All of a bucket at once, unless somebody has to see each word: a sanitizer, a simulated machine. */
+#if defined(__SSE2__) && !defined(KVP_TSAN) && !defined(KVP_SIMULATED)
+#define INDEX_WIDE
 #include <emmintrin.h>
 #endif
 
@@ -64,7 +66,7 @@ static inline void index_touch_second(const struct control *c, const struct bloc
  * A bit for each entry of a bucket that has this tag, without a branch: which one it is cannot be
  * predicted. What it reads is only a hint, so that no order is asked for.
  */
-#if defined(__SSE2__) && !defined(KVP_TSAN)
+#ifdef INDEX_WIDE
 static inline unsigned int index_match(const struct bucket *b, uint32_t tag)
 {
 	const __m128 *e = (const __m128 *)b->entry;
@@ -86,6 +88,29 @@ static inline unsigned int index_match(const struct bucket *b, uint32_t tag)
 	for (unsigned int i = 0; i < BUCKET_ENTRIES; i++)
 		match |= (unsigned int)(entry_tag(load_relaxed(&b->entry[i])) == tag) << i;
 	return match;
+}
+#endif
+
+/* A bit for each entry of a bucket that is empty: it names no descriptor. */
+#ifdef INDEX_WIDE
+static inline unsigned int index_empty(const struct bucket *b)
+{
+	const __m128 *e = (const __m128 *)b->entry;
+	__m128i lo = _mm_castps_si128(_mm_shuffle_ps(e[0], e[1], _MM_SHUFFLE(2, 0, 2, 0)));
+	__m128i hi = _mm_castps_si128(_mm_shuffle_ps(e[2], e[3], _MM_SHUFFLE(2, 0, 2, 0)));
+	__m128i zero = _mm_setzero_si128();
+	__m128i both = _mm_packs_epi32(_mm_cmpeq_epi32(lo, zero), _mm_cmpeq_epi32(hi, zero));
+
+	return (unsigned int)_mm_movemask_epi8(_mm_packs_epi16(both, zero));
+}
+#else
+static inline unsigned int index_empty(const struct bucket *b)
+{
+	unsigned int empty = 0;
+
+	for (unsigned int i = 0; i < BUCKET_ENTRIES; i++)
+		empty |= (unsigned int)!(uint32_t)load_relaxed(&b->entry[i]) << i;
+	return empty;
 }
 #endif
 

@@ -6,6 +6,8 @@
 #ifndef KVP_TESTS_SHM_HOOKS_H
 #define KVP_TESTS_SHM_HOOKS_H
 
+#define KVP_SIMULATED
+
 #include "base/atomic.h"
 #include "tests/shm/sim.h"
 

@@ -54,6 +54,25 @@ static void the_oldest_comes_first(void **state)
 	assert_int_equal(lru_oldest(&l), LRU_NONE);
 }
 
+/* As a parent takes the place of its last child. */
+static void one_takes_the_place_of_another(void **state)
+{
+	insert_at(1, 10);
+	insert_at(2, 20);
+	insert_at(3, 30);
+	node[4].used = 10;
+	lru_replace(&l, 1, 4);
+	assert_int_equal(lru_oldest(&l), 4);
+	assert_false(lru_has(&node[1]));
+	node[5].used = 25; /* later than the next one */
+	lru_replace(&l, 4, 5);
+	assert_int_equal(lru_oldest(&l), 2);
+	node[6].used = 5; /* earlier than all, in a place of the end */
+	lru_replace(&l, 3, 6);
+	assert_int_equal(lru_oldest(&l), 6);
+	assert_int_equal(l.count, 3);
+}
+
 static void a_touch_moves_a_leaf(void **state)
 {
 	insert_at(1, 10);
@@ -122,6 +141,9 @@ static void any_order_of_calls(void **state)
 		} else if (h >> 32 & 1) {
 			lru_remove(&l, b);
 			in--;
+		} else if (h >> 34 & 1 && !lru_has(&node[(b + 1) % BLOCKS])) {
+			node[(b + 1) % BLOCKS].used = h >> 40;
+			lru_replace(&l, b, (b + 1) % BLOCKS);
 		} else if (h >> 33 & 1) {
 			lru_set(&l, b, h >> 40);
 		} else {
@@ -157,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(an_empty_heap_has_no_oldest, setup),
 		cmocka_unit_test_setup(the_oldest_comes_first, setup),
+		cmocka_unit_test_setup(one_takes_the_place_of_another, setup),
 		cmocka_unit_test_setup(a_touch_moves_a_leaf, setup),
 		cmocka_unit_test_setup(a_touch_never_makes_older, setup),
 		cmocka_unit_test_setup(a_touch_of_no_leaf_sets_its_time, setup),

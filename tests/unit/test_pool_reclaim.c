@@ -120,7 +120,7 @@ static void equally_hot_ones_leave_each_other_alone(void **state)
 
 	fill(cold, 0, 60);
 	fill(hot, 1000, 4);
-	both_put(2000, 200);
+	both_put(2000, 400);
 	assert_true(extents_of(hot) >= 20);
 	taken = fixture_stats(&f).extents_taken;
 	both_put(3000, 200);
