@@ -104,9 +104,13 @@ static void empty(struct pool *p, struct extent *e, uint64_t now, uint32_t *budg
 		extent_open(&p->extents, s, e);
 		return;
 	}
-	/* Hotter than it looked: another one may go first. */
-	if (e->used > before && !e->closed && *budget) {
+	/*
+	 * Hotter than it looked, by what hangs below it: another one may go first. Its note is true
+	 * from now on, so that each extent comes here a few times at most.
+	 */
+	if (e->used > before) {
 		gather_put_back(p, &g);
+		extent_open(&p->extents, s, e);
 		return;
 	}
 	if (evictor_take(p, p->batch, g.n, MISS_RESIZED, now) != g.n) {

@@ -269,6 +269,33 @@ static void a_chain_goes_by_its_end(void **state)
 	assert_int_equal(fixture_stats(&f).evicted, 6 * SLOTS - fixture_stats(&f).blocks);
 }
 
+/*
+ * What many chains begin with was noted as used long ago, and much more hangs below it than one
+ * step looks at: it is as warm as the warmest of them, and they do not go with it.
+ */
+static void a_stem_is_as_warm_as_its_branches(void **state)
+{
+	static struct block_key stem[SLOTS];
+	uint32_t granted;
+
+	f.p->reclaim_blocks = 2 * SLOTS;
+	fixture_keys(0, SLOTS, stem);
+	fixture_publish(&f, &a, ns, stem, SLOTS);
+	for (uint32_t i = 1; i < 16; i++) {
+		fixture_pass(&f, NSEC_PER_MSEC);
+		fixture_keys(i, SLOTS, keys);
+		granted = fixture_reserve(&f, &a, ns, &stem[SLOTS - 1], keys, SLOTS);
+		assert_int_equal(granted, SLOTS);
+		fixture_commit(&f, &a, granted);
+	}
+	resize_now(12);
+	assert_int_equal(handed(), 12);
+	assert_int_equal(fixture_cached(&f, ns, 0, SLOTS), SLOTS);
+	for (uint32_t i = 1; i < 16; i++)
+		assert_int_equal(fixture_cached(&f, ns, i, SLOTS), i > 4 ? SLOTS : 0);
+	assert_int_equal(fixture_stats(&f).evicted, 4 * SLOTS);
+}
+
 static void under_a_pin_nothing_goes(void **state)
 {
 	struct pool_resized r;
@@ -567,6 +594,7 @@ int main(void)
 		TEST(what_was_used_longest_ago_goes),
 		TEST(the_excess_is_what_is_not_punched),
 		TEST(a_chain_goes_by_its_end),
+		TEST(a_stem_is_as_warm_as_its_branches),
 		TEST(under_a_pin_nothing_goes),
 		TEST(a_pin_between_the_snapshots_wins),
 		TEST(a_writer_keeps_its_extent),
