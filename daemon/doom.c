@@ -206,8 +206,10 @@ static int flush_step(struct pool *p, struct namespace *ns, uint64_t now, struct
 
 static void flush_count(struct pool *p, const struct namespace *ns, struct pool_flushed *f)
 {
-	uint64_t kept = stats_leased(p, ns);
+	uint64_t kept;
 
+	pool_count_leased(p);
+	kept = ns->leased;
 	f->freed_blocks += ns->n[DESC_COMMITTED] - kept;
 	f->freed_bytes += (ns->n[DESC_COMMITTED] - kept) * ns->stride;
 	f->kept_blocks = kept;

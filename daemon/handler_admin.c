@@ -245,6 +245,7 @@ void handler_namespaces(struct request *rq)
 	uint32_t ns;
 
 	domain_drain_touches(rq->domain, rq->now);
+	pool_count_leased(p);
 	for (ns = m->after;
 	     ns < pool_control(p)->max_namespaces && reply.n_items < ADMIN_NAMESPACES; ns++) {
 		if (pool_ns_get_stats(p, ns, &s) < 0)
@@ -268,11 +269,12 @@ static const char *client_state(const struct session *s, uint64_t now)
 /* The model of the namespace that it opened last, in the pool's memory. */
 static const char *client_model(const struct session *s)
 {
-	struct pool_ns_stats stats;
+	const char *model;
+	const uint8_t *seed;
 
-	if (!s->n_ns || pool_ns_get_stats(s->domain->pool, s->ns[s->n_ns - 1], &stats) < 0)
+	if (!s->n_ns || pool_ns_names(s->domain->pool, s->ns[s->n_ns - 1], &model, &seed) < 0)
 		return NULL;
-	return stats.model;
+	return model;
 }
 
 /* An item of a list, and the numbers that are read for it. */

@@ -36,6 +36,7 @@ struct namespace
 	uint32_t priority;
 	uint64_t expired;       /* blocks, since it was opened */
 	uint64_t pinned;        /* blocks that operators' pins keep */
+	uint64_t leased;        /* blocks, as pool_count_leased() found it last */
 	uint64_t evict_after;   /* background eviction found only pins: not before then */
 	uint64_t reclaim_after; /* nothing was cold enough: not before then */
 };

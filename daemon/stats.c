@@ -45,38 +45,19 @@ void stats_spread_pins(struct pool *p)
 	each_pin(p, spread_one, NULL);
 }
 
-struct leased {
-	const struct namespace *ns;
-	uint64_t blocks, bytes;
-};
-
 static void count_one(struct pool *p, uint32_t d, void *arg)
 {
-	struct leased *l = arg;
-	const struct namespace *ns;
-
-	if (block_state(p, d) != DESC_COMMITTED)
-		return;
-	ns = block_namespace(p, d);
-	if (l->ns && l->ns != ns)
-		return;
-	l->blocks++;
-	l->bytes += ns->stride;
+	if (block_state(p, d) == DESC_COMMITTED)
+		block_namespace(p, d)->leased++;
 }
 
-static struct leased count_leased(struct pool *p, const struct namespace *ns)
+void pool_count_leased(struct pool *p)
 {
-	struct leased l = { .ns = ns };
-
+	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;)
+		ns->leased = 0;
 	pool_scan_readers(p);
 	stats_spread_pins(p);
-	each_pin(p, count_one, &l);
-	return l;
-}
-
-uint64_t stats_leased(struct pool *p, const struct namespace *ns)
-{
-	return count_leased(p, ns).blocks;
+	each_pin(p, count_one, NULL);
 }
 
 static uint32_t count_namespaces(const struct pool *p)
@@ -88,34 +69,33 @@ static uint32_t count_namespaces(const struct pool *p)
 	return n;
 }
 
-static uint64_t count_blocks(const struct pool *p)
+/* Blocks, and those of them that are leased. */
+static void count_blocks(struct pool *p, struct pool_stats *s)
 {
-	uint64_t n = 0;
-
-	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;)
-		n += ns->n[DESC_COMMITTED];
-	return n;
+	pool_count_leased(p);
+	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;) {
+		s->blocks += ns->n[DESC_COMMITTED];
+		s->leased_blocks += ns->leased;
+		s->leased_bytes += ns->leased * ns->stride;
+	}
 }
 
 void pool_get_stats(struct pool *p, struct pool_stats *ret)
 {
-	struct leased l = count_leased(p, NULL);
 	const uint64_t *b = p->bytes;
 
 	*ret = p->count;
+	count_blocks(p, ret);
 	ret->pool_bytes = pool_limit_bytes(p);
 	ret->excess_bytes = (uint64_t)extent_excess(&p->extents) << p->extents.shift;
 	ret->handed_bytes = (uint64_t)p->extents.n_handed << p->extents.shift;
 	ret->cached_bytes = b[DESC_COMMITTED];
-	ret->leased_bytes = l.bytes;
 	ret->writing_bytes = b[DESC_RESERVED];
 	ret->unnamed_bytes = p->unnamed_bytes;
 	ret->quarantined_bytes = b[DESC_QUARANTINE];
 	ret->doomed_bytes = b[DESC_DOOMED];
 	ret->free_bytes = ret->handed_bytes - b[DESC_COMMITTED] - b[DESC_RESERVED] -
 			  b[DESC_QUARANTINE] - b[DESC_DOOMED];
-	ret->blocks = count_blocks(p);
-	ret->leased_blocks = l.blocks;
 	ret->max_blocks = p->cfg.max_blocks;
 	ret->namespaces = count_namespaces(p);
 	ret->pins = p->pin.count;
@@ -123,7 +103,7 @@ void pool_get_stats(struct pool *p, struct pool_stats *ret)
 	ret->pin_budget = p->pin.budget;
 }
 
-int pool_ns_get_stats(struct pool *p, uint32_t ns, struct pool_ns_stats *ret)
+int pool_ns_get_stats(const struct pool *p, uint32_t ns, struct pool_ns_stats *ret)
 {
 	const struct namespace *x = namespace_get(p, ns);
 
@@ -134,7 +114,7 @@ int pool_ns_get_stats(struct pool *p, uint32_t ns, struct pool_ns_stats *ret)
 		.block_tokens = x->block_tokens,
 		.block_bytes = x->block_bytes,
 		.blocks = x->n[DESC_COMMITTED],
-		.leased_blocks = stats_leased(p, x),
+		.leased_blocks = x->leased,
 		.writing_blocks = x->n[DESC_RESERVED],
 		.unnamed_blocks = x->n_unnamed,
 		.extents = x->extents.n_extents,

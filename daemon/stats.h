@@ -5,12 +5,6 @@
 
 #include "daemon/namespace.h"
 
-/*
- * How many cached blocks are pinned or above a pinned one, in ns or (NULL) everywhere. Scans all
- * pins.
- */
-uint64_t stats_leased(struct pool *p, const struct namespace *ns);
-
 /* Adds to p->pins all that is above its members. */
 void stats_spread_pins(struct pool *p);
 

@@ -177,6 +177,7 @@ static void numbers_of_a_namespace(void **state)
 {
 	struct block_key keys[8];
 	struct pool_ns_stats s;
+	uint32_t scans;
 
 	ns = fixture_ns(&f, "some model", 1, 5000);
 	fixture_keys(1, 8, keys);
@@ -184,7 +185,10 @@ static void numbers_of_a_namespace(void **state)
 	fixture_reserve(&f, &a, ns, &keys[4], &keys[5], 3);
 	fixture_pin(&f, 0, 0, fixture_find(&f, &keys[1]));
 	pool_touch(f.p, ns, DESC_NONE, 100, 40, f.now + 5);
+	pool_count_leased(f.p);
+	scans = f.scans;
 	assert_int_equal(pool_ns_get_stats(f.p, ns, &s), 0);
+	assert_int_equal(f.scans, scans); /* one scan does for a list of them */
 	assert_string_equal(s.model, "some model");
 	assert_int_equal(s.block_tokens, 16);
 	assert_int_equal(s.block_bytes, 5000);
