@@ -20,7 +20,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #define INPUT_MAX 65536u
-#define SEEDS_MAX 256u
+#define SEEDS_MAX 1024u
 #define PAGE      4096u
 
 struct seed {
