@@ -64,16 +64,33 @@ static void check_granted(const struct proto_op_info *op, const ProtobufCMessage
 	const Kvpool__Commit *commit = (const void *)m;
 	const Kvpool__Abort *abort = (const void *)m;
 	const Kvpool__Hello *hello = (const void *)m;
+	const Kvpool__Hint *hint = (const void *)m;
+	const Kvpool__Pin *pin = (const void *)m;
+	const Kvpool__ConfigSet *set = (const void *)m;
 
 	switch (op->op) {
 	case OP_RESERVE:
 		assert(reserve->parent.len == 0 || reserve->parent.len == 32);
 		assert(reserve->keys.len % 32 == 0 && reserve->keys.len / 32 <= FRAME_KEYS_MAX);
-		assert(reserve->keys.len);
+		assert(reserve->unnamed <= FRAME_KEYS_MAX);
 		break;
 	case OP_COMMIT:
 		assert(commit->n_desc && commit->n_desc <= FRAME_KEYS_MAX);
 		assert(commit->n_gen == commit->n_desc && commit->n_crc == commit->n_desc);
+		assert(commit->parent.len == 0 || commit->parent.len == 32);
+		assert(commit->keys.len % 32 == 0 && commit->keys.len / 32 <= FRAME_KEYS_MAX);
+		break;
+	case OP_HINT:
+		assert(hint->key.len == 32 && hint->priority <= PROTO_PRIORITY_MAX);
+		break;
+	case OP_PIN:
+		assert(pin->keys.len % 32 == 0 && pin->keys.len / 32 <= FRAME_KEYS_MAX);
+		assert(strlen(pin->id) <= 64 && pin->priority <= PROTO_PRIORITY_MAX);
+		assert(!text_check(pin->label, strlen(pin->label)));
+		break;
+	case OP_CONFIG_SET:
+		assert(*set->key && strlen(set->value) <= PROTO_CONFIG_VALUE_MAX);
+		assert(!text_check(set->value, strlen(set->value)));
 		break;
 	case OP_ABORT:
 		assert(abort->n_desc && abort->n_desc <= FRAME_KEYS_MAX);
