@@ -121,6 +121,9 @@ int kvpool_hint_keys(struct kvpool_ns *ns, const struct kvpool_key *keys, size_t
 
 	if (handle_is_forked(ns->pool))
 		return -ESTALE;
+	if (n_keys > CHAIN_BLOCKS_MAX)
+		return handle_error(ns->pool, -EINVAL, "%zu blocks in one call: %u are the most",
+				    n_keys, CHAIN_BLOCKS_MAX);
 	return hint_run(ns, &c, hint);
 }
 

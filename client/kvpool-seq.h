@@ -64,7 +64,10 @@ struct kvpool_seq;
  */
 int kvpool_seq_new(struct kvpool_ns *ns, size_t max_blocks, struct kvpool_seq **ret);
 
-/** Gives back all that it has, and frees. NULL is ignored. Returns NULL. */
+/**
+ * Gives back all that it has, and frees. NULL is ignored. Returns NULL. With own slots that is a
+ * message for a thousand of them or so, each of which may take timeout_ms.
+ */
 struct kvpool_seq *kvpool_seq_free(struct kvpool_seq *seq);
 
 /**
@@ -172,7 +175,7 @@ int kvpool_seq_truncate(struct kvpool_seq *seq, size_t n_blocks);
  * A second sequence with the same blocks, for beams and several answers to one prompt: the blocks
  * of the cache are shared, and each own slot is copied into one of its own. So commit before: then
  * only the last block, which is not full, is copied, and without one nothing is asked of the
- * daemon. When the connection of the blocks is gone, all of them are copied to the one of today.
+ * daemon. When there is another connection than that of the blocks, all of them are copied there.
  *
  * -ENOSPC: no room for the copies. -ENOMEM. Else as kvpool_seq_grow().
  */

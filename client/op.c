@@ -249,16 +249,20 @@ int kvpool_dispatch(struct kvpool *p)
 
 	if (handle_is_forked(p))
 		return -ESTALE;
+	/* A callback may close the handle. */
+	handle_ref(p);
 	rpc_port_attend(&ops->port);
 	pthread_mutex_lock(&ops->lock);
 	work(p);
+	/* Callbacks take their time: another thread that watches the loop hears of what arrives. */
+	rpc_port_leave(&ops->port);
 	/* Not those that callbacks bring to their end: the program's loop gets its turn. */
 	for (most = MIN(ops->n_done, (size_t)OPS_ROUND); n < most && ops->n_done; n++)
 		hand_out(ops);
 	if (ops->n_done)
 		loop_ring(&ops->loop);
 	pthread_mutex_unlock(&ops->lock);
-	rpc_port_leave(&ops->port);
+	handle_unref(p);
 	return (int)n;
 }
 

@@ -287,6 +287,13 @@ static void drop_fds(struct rpc_packet *p)
 		close_fd(p->fds[--p->n_fds]);
 }
 
+/* Those of a reply that was refused. */
+static void drop_call_fds(struct rpc_call *call)
+{
+	while (call->n_fds)
+		close_fd(call->fds[--call->n_fds]);
+}
+
 static struct rpc_call *find_call(struct rpc *r, uint64_t id)
 {
 	struct rpc_call *call;
@@ -539,8 +546,7 @@ int rpc_wait(struct rpc *r, struct rpc_call *call, uint64_t deadline)
 	pthread_mutex_unlock(&r->lock);
 	pthread_cond_destroy(&call->cond);
 	if (result < 0)
-		while (call->n_fds)
-			close_fd(call->fds[--call->n_fds]);
+		drop_call_fds(call);
 	return result;
 }
 
@@ -610,6 +616,8 @@ struct rpc_call *rpc_port_take(struct rpc_port *port)
 		list_del(&call->link);
 	}
 	pthread_mutex_unlock(&port->lock);
+	if (call && call->result < 0)
+		drop_call_fds(call);
 	return call;
 }
 

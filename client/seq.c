@@ -298,6 +298,14 @@ static int replaces(const struct kvpool_seq *s, const struct seq_hold *h, uint32
 	return t == h->depth || is_above(s, desc, at, t);
 }
 
+int seq_hold_suffices(const struct kvpool_seq *s, uint32_t desc, uint32_t depth)
+{
+	for (uint32_t i = 0; i < s->n_holds; i++)
+		if (!s->holds[i].hold->unsure && !replaces(s, &s->holds[i], desc, depth - 1))
+			return 0;
+	return 1;
+}
+
 int seq_add_hold(struct kvpool_seq *s, struct hold *h, uint32_t desc, uint32_t depth)
 {
 	while (s->n_holds && replaces(s, &s->holds[s->n_holds - 1], desc, depth - 1))
@@ -603,10 +611,25 @@ static uint32_t count_own(const struct kvpool_seq *s)
 	return n;
 }
 
+/* Whether there is a connection, and another one than that of the blocks. */
+static int has_moved(const struct kvpool_seq *s)
+{
+	struct link l;
+	int r;
+
+	if (link_peek(s->pool, &l) < 0)
+		return 0;
+	r = s->attach && s->attach != l.attach;
+	link_put(s->pool, &l);
+	return r;
+}
+
 /* Whether the copy shares what lies in the cache: else all is copied to the connection of today. */
 static int can_share(const struct kvpool_seq *s, const struct kvpool_seq *copy, uint32_t n_own)
 {
-	return !n_own || (s->attach == copy->link.attach && !seq_is_lost(s));
+	if (!n_own)
+		return !has_moved(s);
+	return s->attach == copy->link.attach && !seq_is_lost(s);
 }
 
 static int fork_into(struct kvpool_seq *copy, struct kvpool_seq *s)

@@ -87,6 +87,12 @@ int seq_check_grow(struct kvpool_seq *s, size_t n_blocks);
 int seq_connect(struct kvpool_seq *s);
 
 /*
+ * True when a hold on desc, block number depth - 1, keeps all that the others keep: then it will be
+ * the only one, but for those of commits that nothing is known of.
+ */
+int seq_hold_suffices(const struct kvpool_seq *s, uint32_t desc, uint32_t depth);
+
+/*
  * Adds h, whose deepest block is desc, block number depth - 1 of the sequence; takes the reference.
  * 0: there are too many holds, and it was not taken.
  */

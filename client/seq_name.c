@@ -54,12 +54,46 @@ static void checksum(struct kvpool_seq *s, uint32_t i)
 	b->has_crc = 1;
 }
 
+/* Whether a hold is the pins of these very blocks, of a commit that had no answer. */
+static int is_of_blocks(const struct naming *n, const struct hold *h, size_t max)
+{
+	if (!h->unsure || hold_refs(h) != 1 || h->n > max)
+		return 0;
+	for (size_t i = 0; i < h->n; i++)
+		if (h->lease[i]->notes[0].desc != n->s->blocks[n->first + i].desc)
+			return 0;
+	return 1;
+}
+
+/* Pins up to max blocks, anew or as the last commit of them left it. */
+static int pin_blocks(struct naming *n, size_t max)
+{
+	struct kvpool_seq *s = n->s;
+	int err;
+
+	if (s->n_holds && is_of_blocks(n, s->holds[s->n_holds - 1].hold, max)) {
+		n->hold = s->holds[--s->n_holds].hold;
+		n->hold->unsure = 0;
+		return 0;
+	}
+	if (s->n_holds == SEQ_HOLDS)
+		return handle_error(s->pool, -ENOSPC,
+				    "a sequence whose prefix was flushed and stored anew again "
+				    "and again: make a new one");
+	err = hold_new_pins(s->pool, s->attach, max, &n->hold);
+	if (err < 0)
+		return err;
+	for (uint32_t i = 0; i < n->hold->n; i++)
+		hold_pin(n->hold, i, s->attach, s->blocks[n->first + i].desc);
+	return 0;
+}
+
 /* The hold and the message. Sets how many blocks it is about. */
 static int prepare(struct naming *n, uint32_t end)
 {
 	struct kvpool_seq *s = n->s;
 	size_t want = MIN(end - n->first, MIN(SEQ_PART, (uint32_t)s->message.max));
-	int err = hold_new_pins(s->pool, s->attach, want, &n->hold);
+	int err = pin_blocks(n, want);
 
 	if (err < 0)
 		return err;
@@ -68,7 +102,6 @@ static int prepare(struct naming *n, uint32_t end)
 	for (uint32_t i = 0; i < n->n; i++) {
 		checksum(s, n->first + i);
 		seq_message_add(s, &s->blocks[n->first + i]);
-		hold_pin(n->hold, i, s->attach, s->blocks[n->first + i].desc);
 	}
 	return 0;
 }
@@ -169,13 +202,8 @@ static void keep_all(struct naming *n)
 /* Returns how many were stored, or -errno. */
 static int name_part(struct naming *n, uint32_t end)
 {
-	int err;
+	int err = prepare(n, end);
 
-	if (n->s->n_holds == SEQ_HOLDS)
-		return handle_error(n->s->pool, -ENOSPC,
-				    "a sequence whose prefix was flushed and stored anew again "
-				    "and again: make a new one");
-	err = prepare(n, end);
 	if (err < 0)
 		return err;
 	err = send_names(n);
@@ -273,7 +301,12 @@ static int swap_copies(struct kvpool_seq *s)
 		return err;
 	l = h->lease[0];
 	n = look_up(s, l);
-	if (!n || !seq_add_hold(s, h, l->notes[n - 1].desc, n)) {
+	/*
+	 * Where the prefix was flushed and stored anew, blocks that it does not keep lie between
+	 * those that it would: the copies stay.
+	 */
+	if (!n || !seq_hold_suffices(s, l->notes[n - 1].desc, n) ||
+	    !seq_add_hold(s, h, l->notes[n - 1].desc, n)) {
 		hold_unref(h);
 		return 0;
 	}

@@ -77,6 +77,7 @@ static void take_slots(struct kvpool_seq *s, struct kvpool_write *w)
 			.verdict = KVPOOL_GRANTED,
 		};
 		b->held = 0;
+		s->attach = s->link.attach;
 	}
 }
 
@@ -90,8 +91,6 @@ static long grow_result(struct op_job *job)
 		s->ns_number = job->number;
 	}
 	take_slots(s, j->r.w);
-	if (s->n_blocks)
-		s->attach = s->link.attach;
 	if (j->r.w->full)
 		(void)seq_say_full(s, j->n_blocks, j->r.w->full);
 	return (long)s->n_blocks;

@@ -549,6 +549,8 @@ struct kvpool_write *kvpool_write_free(struct kvpool_write *w)
 		write_op_cancel(w);
 		if (w->link.rpc && !write_is_stale(w))
 			abort_blocks(w);
+	} else {
+		write_op_forget(w);
 	}
 	write_drop(w);
 	return NULL;

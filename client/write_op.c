@@ -193,7 +193,7 @@ int kvpool_reserve_finish(struct kvpool_op *op, struct kvpool_write **ret)
 
 struct commit_job {
 	struct op_job job;
-	struct committing c; /* the write is the program's */
+	struct committing c; /* the write is the program's; NULL: freed, in a child */
 };
 
 static int commit_take(void *arg, const ProtobufCMessage *reply)
@@ -251,6 +251,10 @@ static void commit_drop(struct op_job *job, int err, int sent)
 	struct commit_job *j = (struct commit_job *)job;
 	struct kvpool_write *w = j->c.w;
 
+	if (!w) {
+		free(j);
+		return;
+	}
 	if (err < 0 && sent)
 		make_stale(&j->c);
 	for (size_t i = 0; i < j->c.n; i++)
@@ -327,6 +331,12 @@ int write_op_is_under_way(const struct kvpool_write *w)
 	r = w->job != NULL;
 	pthread_mutex_unlock(&w->pool->ops.lock);
 	return r;
+}
+
+void write_op_forget(struct kvpool_write *w)
+{
+	if (w->job)
+		((struct commit_job *)w->job)->c.w = NULL;
 }
 
 void write_op_cancel(struct kvpool_write *w)

@@ -387,6 +387,35 @@ static void use_in_child(void)
 	assert(!kvpool_close(pool));
 }
 
+/* A commit under way, whose write goes first. */
+static void free_write_before_op(void)
+{
+	assert(!kvpool_write_free(granted));
+	assert(!kvpool_op_free(sent));
+	assert(!kvpool_ns_close(ns));
+	assert(!kvpool_close(pool));
+}
+
+static void free_write_without_waiting(void)
+{
+	assert(!kvpool_write_free_start(granted));
+	assert(!kvpool_close(pool));
+	assert(!kvpool_op_free(sent));
+	assert(!kvpool_ns_close(ns));
+}
+
+static void test_fork_in_a_commit(void **state)
+{
+	assert_int_equal(kvpool_reserve(ns, tokens, BT, 0, &granted), 1);
+	memset(kvpool_write_block(granted, 0), 1, BB);
+	fake_script_number(&fake, silent_on, OP_COMMIT);
+	assert_int_equal(kvpool_commit_start(granted, 1, LATE, NULL, NULL, &sent), 0);
+	in_child(free_write_before_op);
+	in_child(free_write_without_waiting);
+	kvpool_op_free(sent);
+	kvpool_write_free(granted);
+}
+
 static void test_fork(void **state)
 {
 	assert_int_equal(kvpool_reserve(ns, tokens, BT, 0, &granted), 1);
@@ -454,6 +483,113 @@ static void test_close(void **state)
 		usleep(1000);
 }
 
+/* Closes everything that there is. */
+static void close_all(void *arg, struct kvpool_op *op)
+{
+	struct kvpool_ns **n = arg;
+
+	assert_int_equal(kvpool_wait_finish(op), 0);
+	*n = kvpool_ns_close(*n);
+	kvpool_close(pool);
+	pool = NULL;
+}
+
+static void test_close_in_callback(void **state)
+{
+	struct kvpool *mine = pool, *p;
+	struct kvpool_ns *n = NULL;
+	struct kvpool_op *op;
+
+	p = pool = fake_connect(&fake, 0);
+	n = fake_ns(p, "n");
+	assert_int_equal(kvpool_wait_start(n, tokens, BT, 0, 0, close_all, &n, &op), 0);
+	while (pool)
+		assert_true(kvpool_dispatch(p) >= 0);
+	assert_null(n);
+	pool = mine;
+}
+
+static int allowed; /* atomic: the callback below may return */
+static int entered;
+
+static void linger(void *arg, struct kvpool_op *op)
+{
+	assert(kvpool_wait_finish(op) >= 0);
+	store_release(&entered, 1);
+	while (!load_acquire(&allowed))
+		usleep(1000);
+}
+
+static void *dispatch_until_done(void *arg)
+{
+	while (!load_acquire(&allowed))
+		assert(kvpool_dispatch(pool) >= 0);
+	return NULL;
+}
+
+/* A callback takes its time. What another thread reads meanwhile is told to the loop all the same.
+ */
+static void test_slow_callback(void **state)
+{
+	struct pollfd p = { .fd = kvpool_fd(pool), .events = POLLIN };
+	struct kvpool_op *op;
+	pthread_t thread;
+
+	store_relaxed(&allowed, 0);
+	store_relaxed(&entered, 0);
+	assert_int_equal(
+		kvpool_wait_start(ns, tokens, BLOCKS * BT, 0, LATE, linger, NULL, &op), 0);
+	assert_int_equal(pthread_create(&thread, NULL, dispatch_until_done, NULL), 0);
+	while (!load_acquire(&entered))
+		usleep(1000);
+	check_quiet();
+	assert_int_equal(start_wait(LATE, &op), 0);
+	/* Answers come in order, so this reads that of the wait. */
+	assert_int_equal(kvpool_ping(pool), 0);
+	assert_int_equal(poll(&p, 1, LATE), 1);
+	while (!kvpool_op_done(op))
+		assert_true(kvpool_dispatch(pool) >= 0);
+	assert_int_equal(kvpool_wait_finish(op), 0);
+	store_release(&allowed, 1);
+	pthread_join(thread, NULL);
+}
+
+/* A version that nobody knows, with descriptors. */
+static enum fake_answer odd_hello(struct fake_request *rq, void *arg)
+{
+	struct frame_header h = {
+		.magic = FRAME_MAGIC,
+		.op = OP_HELLO,
+		.flags = FRAME_REPLY,
+		.id = rq->head.id,
+	};
+	Kvpool__HelloReply r = KVPOOL__HELLO_REPLY__INIT;
+	struct fake_memory *m = &rq->fake->m;
+
+	if (rq->head.op != OP_HELLO)
+		return FAKE_USUAL;
+	r.daemon = r.domain = (char *)"odd";
+	fake_send(rq, &h, &r.base, (int[]){ m->control_ro, m->pool_fd, m->pool_fd }, 3);
+	return FAKE_SILENCE;
+}
+
+static void test_no_descriptor_is_lost(void **state)
+{
+	unsigned int fds;
+
+	fake_set_script(&fake, odd_hello, NULL);
+	fake_stop(&fake);
+	fake_again(&fake);
+	assert_int_equal(kvpool_reconnect(pool), -EPROTO);
+	fds = count_fds();
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(kvpool_reconnect(pool), -EPROTO);
+	/* The fake closes its ends when it sees that they are of no use. */
+	for (int i = 0; i < 1000 && count_fds() > fds; i++)
+		usleep(1000);
+	assert_int_equal(count_fds(), fds);
+}
+
 /* No descriptor left: the loop cannot watch, and says so; the rest works. */
 static void test_no_descriptors(void **state)
 {
@@ -491,7 +627,11 @@ int main(void)
 		TEST(test_read_by_another_thread),
 		TEST(test_threads),
 		TEST(test_fork),
+		TEST(test_fork_in_a_commit),
 		TEST(test_close),
+		TEST(test_close_in_callback),
+		TEST(test_slow_callback),
+		TEST(test_no_descriptor_is_lost),
 		TEST(test_no_descriptors),
 	};
 

@@ -129,6 +129,8 @@ static void hints_that_are_none(void **state)
 	h.size--;
 	h.ended = 1;
 	assert_int_equal(kvpool_hint_keys(ns, keys, 7, &h), -EINVAL);
+	h = (struct kvpool_hint){ .size = sizeof(h), .ended = 1 };
+	assert_int_equal(kvpool_hint_keys(ns, keys, 1048577, &h), -EINVAL);
 	assert_int_equal(fake_seen(&fake, OP_HINT), 0);
 }
 
