@@ -26,9 +26,10 @@
 #define HANDLE_ERROR_MAX  512u
 #define HANDLE_LEASES_MAX 16384u
 
-static_assert((int)KVPOOL_UNNAMED == FEATURE_UNNAMED && (int)KVPOOL_HINTS == FEATURE_HINT,
+static_assert((int)KVPOOL_UNNAMED == FEATURE_UNNAMED && (int)KVPOOL_HINTS == FEATURE_HINT &&
+		      (int)KVPOOL_UNWAIT == FEATURE_UNWAIT,
 	      "features of the library and of the protocol are the same bits");
-#define HANDLE_FEATURES ((uint64_t)KVPOOL_UNNAMED | KVPOOL_HINTS)
+#define HANDLE_FEATURES ((uint64_t)KVPOOL_UNNAMED | KVPOOL_HINTS | KVPOOL_UNWAIT)
 
 struct kvpool {
 	const uint32_t *alive;  /* fork.h */

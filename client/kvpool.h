@@ -79,6 +79,7 @@ const char *kvpool_version(void);
 enum kvpool_feature {
 	KVPOOL_UNNAMED = 1, /**< slots without a key, named at commit */
 	KVPOOL_HINTS = 2,   /**< what a program knows of the future of a prefix */
+	KVPOOL_UNWAIT = 4,  /**< a wait that is cancelled makes room for another one at once */
 };
 
 struct kvpool;
@@ -756,8 +757,9 @@ void *kvpool_op_arg(const struct kvpool_op *op);
 /**
  * Ends the operation with -ECANCELED, unless it is done. It is handed out by the next
  * kvpool_dispatch(), like every other. What the daemon grants nevertheless is given back. A wait
- * goes on counting as one for the daemon until its time is over. Of a commit nothing is known then:
- * its blocks are KVPOOL_STALE if the request had gone out.
+ * ends at the daemon, too, and so makes room for another one (without KVPOOL_UNWAIT only when its
+ * time is over). Of a commit nothing is known then: its blocks are KVPOOL_STALE if the request had
+ * gone out.
  */
 void kvpool_op_cancel(struct kvpool_op *op);
 

@@ -32,6 +32,7 @@ union op_message {
 	Kvpool__Abort abort;
 	Kvpool__Wait wait;
 	Kvpool__Locate locate;
+	Kvpool__Unwait unwait;
 };
 
 /* What every start function passes on. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "client/keys_job.h"
@@ -162,6 +163,58 @@ static long job_result(struct op_job *job)
 	return (long)((j->c.first + j->at) * job->ns->block_tokens);
 }
 
+/*
+ * A wait that nobody waits for any more is ended at the daemon, since it takes only so many of one
+ * client. It answers both requests; what it says does not matter.
+ */
+struct unwait_job {
+	struct op_job job;
+	uint64_t id;
+};
+
+static const ProtobufCMessage *unwait_message(struct op_job *job, union op_message *m)
+{
+	job->call.op = OP_UNWAIT;
+	m->unwait = (Kvpool__Unwait)KVPOOL__UNWAIT__INIT;
+	m->unwait.id = ((struct unwait_job *)job)->id;
+	return &m->unwait.base;
+}
+
+static int unwait_next(struct op_job *job)
+{
+	return 0;
+}
+
+static void unwait_drop(struct op_job *job, int err, int sent)
+{
+	free(job);
+}
+
+static const struct op_kind unwait_kind = {
+	.what = "end a wait",
+	.message = unwait_message,
+	.next = unwait_next,
+	.drop = unwait_drop,
+};
+
+static void unwait(const struct op_job *wait)
+{
+	struct unwait_job *j;
+	const char *why;
+	struct link l;
+
+	if (!wait->call.id || rpc_status(wait->link.rpc, &why) ||
+	    !(kvpool_features(wait->pool) & KVPOOL_UNWAIT))
+		return;
+	j = calloc(1, sizeof(*j));
+	if (!j) /* it ends when its time is over */
+		return;
+	op_job_init(&j->job, &unwait_kind, wait->pool, NULL);
+	j->id = wait->call.id;
+	link_dup(&wait->link, &l);
+	op_start_detached(&j->job, &l);
+}
+
 static void job_drop(struct op_job *job, int err, int sent)
 {
 	const struct keys_job *j = (const struct keys_job *)job;
@@ -171,6 +224,8 @@ static void job_drop(struct op_job *job, int err, int sent)
 		handle_count(job->pool, job->link.attach, COUNTER_WAITS, 1);
 		handle_count(job->pool, job->link.attach, COUNTER_WAITED_NS, clock_ns() - j->began);
 	}
+	if (err == -ECANCELED && sent)
+		unwait(job);
 	keys_job_drop(job, err, sent);
 }
 

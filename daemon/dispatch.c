@@ -28,6 +28,7 @@ static const struct operation operations[] = {
 	{ OP_BYE, SESSION_READY, handler_bye },
 	{ OP_NS_CLOSE, SESSION_READY, handler_ns_close },
 	{ OP_HINT, SESSION_READY, handler_hint },
+	{ OP_UNWAIT, SESSION_READY, handler_unwait },
 	{ OP_VERSION, SESSION_ADMIN, handler_version },
 	{ OP_STATUS, SESSION_ADMIN, handler_status },
 	{ OP_NAMESPACES, SESSION_ADMIN, handler_namespaces },

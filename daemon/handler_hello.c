@@ -56,7 +56,7 @@ static void hello_reply(struct request *rq)
 	reply.region_bytes = s->region->size;
 	reply.pool_writable = 1;
 	reply.max_keys = FRAME_KEYS_MAX;
-	reply.features = FEATURE_UNNAMED | FEATURE_HINT;
+	reply.features = FEATURE_UNNAMED | FEATURE_HINT | FEATURE_UNWAIT;
 	session_send(s, OP_HELLO, FRAME_REPLY, rq->head.id, &reply.base, fds, ARRAY_SIZE(fds));
 }
 

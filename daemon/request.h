@@ -60,6 +60,7 @@ void handler_locate(struct request *rq);
 void handler_hint(struct request *rq);
 
 void handler_wait(struct request *rq);
+void handler_unwait(struct request *rq);
 void handler_report(struct request *rq);
 
 void handler_version(struct request *rq);

@@ -47,17 +47,24 @@ void wait_wake(struct pool_waiter *waiter, uint32_t present)
 	wait_answer(s, id, present, 0);
 }
 
-static int wait_on_time(sd_event_source *source, uint64_t usec, void *data)
+/* With what is there by now. */
+static void wait_end(struct wait *w)
 {
-	struct wait *w = data;
 	struct session *s = w->session;
 	uint64_t id = w->id;
 	uint32_t present =
 		pool_present(s->domain->pool, w->waiter.ns, w->waiter.keys, w->waiter.n_keys);
 
 	wait_free(w);
-	s->domain->counts.waits_timed_out++;
 	wait_answer(s, id, present, 1);
+}
+
+static int wait_on_time(sd_event_source *source, uint64_t usec, void *data)
+{
+	struct wait *w = data;
+
+	w->session->domain->counts.waits_timed_out++;
+	wait_end(w);
 	return 0;
 }
 
@@ -122,6 +129,29 @@ void handler_wait(struct request *rq)
 		wait_start(rq, w, m->timeout_ms);
 	else
 		session_doom(s, REASON_KICKED, "out of memory");
+}
+
+static struct wait *wait_find(const struct session *s, uint64_t id)
+{
+	struct wait *w;
+
+	list_for_each(w, &s->waits, link)
+		if (w->id == id)
+			return w;
+	return NULL;
+}
+
+/* Each request has its answer: the one to the wait comes first. */
+void handler_unwait(struct request *rq)
+{
+	const Kvpool__Unwait *m = rq->msg;
+	Kvpool__UnwaitReply reply = KVPOOL__UNWAIT_REPLY__INIT;
+	struct wait *w = wait_find(rq->session, m->id);
+
+	reply.ended = w != NULL;
+	if (w)
+		wait_end(w);
+	request_reply(rq, &reply.base);
 }
 
 void wait_end_all(struct session *s)

@@ -19,6 +19,7 @@ static const struct proto_op_info op_table[] = {
 	{ OP_BYE, "bye", MESSAGE(bye), MESSAGE(bye_reply) },
 	{ OP_NS_CLOSE, "ns_close", MESSAGE(ns_close), MESSAGE(ns_close_reply) },
 	{ OP_HINT, "hint", MESSAGE(hint), MESSAGE(hint_reply) },
+	{ OP_UNWAIT, "unwait", MESSAGE(unwait), MESSAGE(unwait_reply) },
 	{ OP_STOPPING, "stopping", MESSAGE(stopping), NULL },
 	{ OP_VERSION, "version", MESSAGE(version), MESSAGE(version_reply), .admin = 1 },
 	{ OP_STATUS, "status", MESSAGE(status), MESSAGE(status_reply), .admin = 1 },

@@ -20,6 +20,7 @@ enum proto_op {
 	OP_BYE = 11,
 	OP_NS_CLOSE = 12,
 	OP_HINT = 13,
+	OP_UNWAIT = 14,
 	OP_STOPPING = 32, /* from the daemon, unasked */
 	OP_VERSION = 64,  /* admin socket, with OP_PING */
 	OP_STATUS = 65,
@@ -45,6 +46,7 @@ enum proto_op {
 enum proto_feature {
 	FEATURE_UNNAMED = 1, /* RESERVE without keys, COMMIT with them */
 	FEATURE_HINT = 2,
+	FEATURE_UNWAIT = 4,
 };
 
 /* The order of PREFIXES. */

@@ -439,6 +439,13 @@ static void answer_wait(struct fake_request *rq)
 	fake_reply(rq, &r.base);
 }
 
+static void answer_unwait(struct fake_request *rq)
+{
+	Kvpool__UnwaitReply r = KVPOOL__UNWAIT_REPLY__INIT;
+
+	fake_reply(rq, &r.base);
+}
+
 static void answer_locate(struct fake_request *rq)
 {
 	Kvpool__LocateReply r = KVPOOL__LOCATE_REPLY__INIT;
@@ -475,6 +482,7 @@ void fake_usual(struct fake_request *rq)
 		[OP_ABORT] = answer_abort,     [OP_WAIT] = answer_wait,
 		[OP_LOCATE] = answer_locate,   [OP_REPORT] = answer_report,
 		[OP_PING] = answer_ping,       [OP_NS_CLOSE] = answer_ns_close,
+		[OP_UNWAIT] = answer_unwait,
 	};
 
 	assert(rq->message && rq->head.op != OP_TOUCH);

@@ -52,6 +52,8 @@ static const ProtobufCMessageDescriptor *const all_types[] = {
 	TYPE(ns_close_reply),
 	TYPE(hint),
 	TYPE(hint_reply),
+	TYPE(unwait),
+	TYPE(unwait_reply),
 	TYPE(config),
 	TYPE(config_reply),
 	TYPE(config_set),

@@ -8,17 +8,14 @@
 #include "tests/integration/sample.h"
 
 const struct sample_op sample_ops[] = {
-	{ OP_HELLO },          { OP_NS_OPEN },     { OP_RESERVE },
-	{ OP_COMMIT },         { OP_ABORT },       { OP_WAIT },
-	{ OP_TOUCH },          { OP_LOCATE },      { OP_REPORT },
-	{ OP_PING },           { OP_BYE },         { OP_HINT },
-	{ OP_NS_CLOSE },       { OP_VERSION, 1 },  { OP_STATUS, 1 },
-	{ OP_NAMESPACES, 1 },  { OP_CLIENTS, 1 },  { OP_FLUSH, 1 },
-	{ OP_STATS_RESET, 1 }, { OP_KICK, 1, 1 },  { OP_PIN, 1, 1 },
-	{ OP_UNPIN, 1 },       { OP_PINS, 1 },     { OP_RESIZE, 1 },
-	{ OP_PREFIXES, 1 },
-	{ OP_EXPLAIN, 1 },     { OP_REQUESTS, 1 }, { OP_CONFIG, 1 },
-	{ OP_CONFIG_SET, 1 },  { OP_RELOAD, 1 },   { OP_LOG_LEVEL, 1 },
+	{ OP_HELLO },         { OP_NS_OPEN },       { OP_RESERVE },    { OP_COMMIT },
+	{ OP_ABORT },         { OP_WAIT },          { OP_TOUCH },      { OP_LOCATE },
+	{ OP_REPORT },        { OP_PING },          { OP_BYE },        { OP_HINT },
+	{ OP_UNWAIT },        { OP_NS_CLOSE },      { OP_VERSION, 1 }, { OP_STATUS, 1 },
+	{ OP_NAMESPACES, 1 }, { OP_CLIENTS, 1 },    { OP_FLUSH, 1 },   { OP_STATS_RESET, 1 },
+	{ OP_KICK, 1, 1 },    { OP_PIN, 1, 1 },     { OP_UNPIN, 1 },   { OP_PINS, 1 },
+	{ OP_RESIZE, 1 },     { OP_PREFIXES, 1 },   { OP_EXPLAIN, 1 }, { OP_REQUESTS, 1 },
+	{ OP_CONFIG, 1 },     { OP_CONFIG_SET, 1 }, { OP_RELOAD, 1 },  { OP_LOG_LEVEL, 1 },
 };
 
 void sample_make(struct sample *s, uint32_t ns)
@@ -65,6 +62,8 @@ void sample_make(struct sample *s, uint32_t ns)
 	s->hint.ns = ns;
 	s->hint.key = (ProtobufCBinaryData){ KEY_BYTES, s->keys };
 	s->hint.reuse_s = 60;
+	kvpool__unwait__init(&s->unwait);
+	s->unwait.id = 1;
 	kvpool__stats_reset__init(&s->stats_reset);
 	kvpool__kick__init(&s->kick);
 	kvpool__pin__init(&s->pin);
@@ -126,6 +125,8 @@ ProtobufCMessage *sample_of(struct sample *s, enum proto_op op)
 		return &s->flush.base;
 	case OP_HINT:
 		return &s->hint.base;
+	case OP_UNWAIT:
+		return &s->unwait.base;
 	case OP_STATS_RESET:
 		return &s->stats_reset.base;
 	case OP_KICK:

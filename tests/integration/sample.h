@@ -9,7 +9,7 @@
 #include "proto/ops.h"
 #include "shm/layout.h"
 
-#define SAMPLE_OPS 31u
+#define SAMPLE_OPS 32u
 
 /*
  * Where each is asked for; absent: the sample names an object that there is not, and is sound apart
@@ -45,6 +45,7 @@ struct sample {
 	Kvpool__Clients clients;
 	Kvpool__Flush flush;
 	Kvpool__Hint hint;
+	Kvpool__Unwait unwait;
 	Kvpool__StatsReset stats_reset;
 	Kvpool__Kick kick;
 	Kvpool__Pin pin;

@@ -317,16 +317,23 @@ static void bound_of_waits(void)
 {
 	struct kvpool *pool = pattern_connect(d.socket, "writer");
 	struct kvpool_ns *ns = pattern_ns(pool, "m", BYTES);
+	struct kvpool_op *op[WAITS];
 	struct kvpool_write *w;
 	char text[300];
 
 	open_client("waiter", 2);
 	assert(kvpool_reserve(ns, c.tokens, 2 * BT, 0, &w) == 2);
-	for (unsigned int i = 0; i < WAITS + 1; i++) {
-		struct kvpool_op *op;
-
-		assert(kvpool_wait_start(c.ns, c.tokens, 2 * BT, 0, 60000, on_wait, NULL, &op) ==
+	/* Those that are cancelled make room. */
+	for (unsigned int i = 0; i < WAITS; i++) {
+		assert(kvpool_wait_start(c.ns, c.tokens, 2 * BT, 0, 60000, NULL, NULL, &op[i]) ==
 		       0);
+	}
+	for (unsigned int i = 0; i < WAITS; i++) {
+		kvpool_op_cancel(op[i]);
+		kvpool_op_free(op[i]);
+	}
+	for (unsigned int i = 0; i < WAITS + 1; i++) {
+		assert(kvpool_wait_start(c.ns, c.tokens, 2 * BT, 0, 60000, on_wait, NULL, op) == 0);
 	}
 	while (!c.n_done)
 		turn(1000);

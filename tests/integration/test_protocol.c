@@ -387,7 +387,7 @@ static void on_the_admin_socket(void **state)
 
 static void unknown_operations(void **state)
 {
-	static const unsigned int ops[] = { 0, 14, 31, OP_STOPPING, 33, 63, 82, 4096, 65535 };
+	static const unsigned int ops[] = { 0, 15, 31, OP_STOPPING, 33, 63, 82, 4096, 65535 };
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
@@ -660,6 +660,50 @@ static void a_block_from_one_to_another(void **state)
 	raw_close(other);
 }
 
+static void expect_wait_ended(struct raw *r, uint64_t id)
+{
+	const Kvpool__WaitReply *w;
+
+	assert_true(raw_receive(r));
+	assert_int_equal(r->head.op, OP_WAIT);
+	assert_int_equal(r->head.id, id);
+	w = raw_message(r, &kvpool__wait_reply__descriptor);
+	assert_true(w->timed_out);
+	assert_int_equal(w->present, 0);
+}
+
+/* Both requests are answered, the one to wait first; then there is nothing left to end. */
+static void a_wait_is_ended(void **state)
+{
+	struct fixture *f = *state;
+	struct raw *other = raw_hello(daemon_under_test.socket, "waiter");
+	Kvpool__Wait wait = KVPOOL__WAIT__INIT;
+	Kvpool__Unwait unwait = KVPOOL__UNWAIT__INIT;
+	uint8_t keys[KEY_BYTES];
+	const Kvpool__UnwaitReply *u;
+
+	raw_ns(other, "protocol");
+	raw_keys(14, keys, 1);
+	assert_int_equal(raw_reserve(f->client, f->ns, keys, 1)->n_desc, 1);
+	wait.ns = f->ns;
+	wait.keys = (ProtobufCBinaryData){ sizeof(keys), keys };
+	wait.timeout_ms = 600000;
+	raw_send(other, OP_WAIT, &wait.base);
+	unwait.id = other->id;
+	/* Somebody else's number is no wait of this session. */
+	u = raw_call(f->client, OP_UNWAIT, &unwait.base);
+	assert_false(u->ended);
+	raw_send(other, OP_UNWAIT, &unwait.base);
+	expect_wait_ended(other, unwait.id);
+	assert_true(raw_receive(other));
+	assert_int_equal(other->head.op, OP_UNWAIT);
+	u = raw_message(other, &kvpool__unwait_reply__descriptor);
+	assert_true(u->ended);
+	u = raw_call(other, OP_UNWAIT, &unwait.base);
+	assert_false(u->ended);
+	raw_close(other);
+}
+
 /* A writer whose namespace was closed under it commits and aborts as before. */
 static void reservations_outlive_a_close(void **state)
 {
@@ -767,6 +811,7 @@ int main(void)
 		WITH_CLIENTS(commits_of_others),
 		WITH_CLIENTS(long_runs),
 		WITH_CLIENTS(a_block_from_one_to_another),
+		WITH_CLIENTS(a_wait_is_ended),
 		WITH_CLIENTS(a_block_that_is_doubted),
 	};
 

@@ -414,7 +414,69 @@ static void test_cancel_in_callback(void **state)
 	assert_int_equal(turn(), 1);
 	assert_int_equal(c.n, 2);
 	assert_int_equal(c.result, -ECANCELED);
+	while (pool->ops.n_jobs)
+		turn();
 	check_quiet();
+	assert_int_equal(fake_seen(&fake, OP_UNWAIT), 2);
+}
+
+static uint64_t waits_seen[2], unwait_id;
+
+static enum fake_answer note_waits(struct fake_request *rq, void *arg)
+{
+	if (rq->head.op == OP_UNWAIT)
+		unwait_id = ((const Kvpool__Unwait *)rq->message)->id;
+	if (rq->head.op != OP_WAIT)
+		return FAKE_USUAL;
+	waits_seen[load_acquire(&held_back)] = rq->head.id;
+	add_acq_rel(&held_back, 1);
+	return FAKE_SILENCE;
+}
+
+/* The daemon hears of a wait that was given up, and of no other. */
+static void test_end_of_a_wait(void **state)
+{
+	struct kvpool_op *freed, *goes_on, *done;
+
+	done = wait_for(0);
+	run_until_done(done);
+	kvpool_op_cancel(done);
+	kvpool_op_free(done);
+	fake_set_script(&fake, note_waits, NULL);
+	goes_on = wait_for(LATE);
+	freed = wait_for(LATE);
+	await_held_back(2);
+	kvpool_op_free(freed);
+	while (pool->ops.n_jobs > 1)
+		turn();
+	assert_int_equal(fake_seen(&fake, OP_UNWAIT), 1);
+	assert_int_equal(unwait_id, waits_seen[1]);
+	assert_int_equal(kvpool_op_done(goes_on), 0);
+	fake_stop(&fake);
+	kvpool_op_cancel(goes_on);
+	assert_int_equal(kvpool_wait_finish(goes_on), -ECANCELED);
+	fake_again(&fake);
+}
+
+/* One that does not know the operation is not asked. */
+static void test_end_of_a_wait_before_an_old_daemon(void **state)
+{
+	struct kvpool_op *op;
+
+	teardown(state);
+	held_back = 0;
+	fake_start(&fake);
+	fake.no_features = 1;
+	pool = fake_connect(&fake, 0);
+	ns = fake_ns(pool, "m");
+	assert_int_equal(kvpool_lease_new(pool, BLOCKS, &lease), 0);
+	fake_script_number(&fake, silent_on, OP_WAIT);
+	op = wait_for(LATE);
+	await_held_back(1);
+	kvpool_op_free(op);
+	assert_int_equal(pool->ops.n_jobs, 0);
+	assert_int_equal(kvpool_ping(pool), 0);
+	assert_int_equal(fake_seen(&fake, OP_UNWAIT), 0);
 }
 
 /* The reply comes after the end of the operation: what it grants goes back. */
@@ -676,6 +738,8 @@ int main(void)
 		TEST(test_polling),
 		TEST(test_callbacks),
 		TEST(test_cancel_in_callback),
+		TEST(test_end_of_a_wait),
+		TEST(test_end_of_a_wait_before_an_old_daemon),
 		TEST(test_cancel_of_a_sent_reserve),
 		TEST(test_free_of_a_sent_reserve),
 		TEST(test_late_grant),

@@ -40,6 +40,7 @@ static const struct {
 	{ 11, "bye", "kvpool.Bye", "kvpool.ByeReply", 0, 0 },
 	{ 12, "ns_close", "kvpool.NsClose", "kvpool.NsCloseReply", 0, 0 },
 	{ 13, "hint", "kvpool.Hint", "kvpool.HintReply", 0, 0 },
+	{ 14, "unwait", "kvpool.Unwait", "kvpool.UnwaitReply", 0, 0 },
 	{ 32, "stopping", "kvpool.Stopping", NULL, 0, 0 },
 	{ 64, "version", "kvpool.Version", "kvpool.VersionReply", 0, 1 },
 	{ 65, "status", "kvpool.Status", "kvpool.StatusReply", 0, 1 },
