@@ -5,15 +5,9 @@
 
 #include "base/compiler.h"
 #include "daemon/complaint.h"
+#include "proto/text.h"
 
 #define COMPLAINT_BYTES 1536u
-
-static void complaint_clean(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-}
 
 /* A line that no memory is left for counts, so that nothing passes that is wrong. */
 void complaint_add(struct complaints *c, const char *format, ...)
@@ -31,7 +25,7 @@ void complaint_add(struct complaints *c, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(line, COMPLAINT_BYTES, format, ap);
 	va_end(ap);
-	complaint_clean(line);
+	text_clean(line); /* it quotes files */
 	c->lines[c->n++] = line;
 }
 

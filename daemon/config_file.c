@@ -206,6 +206,11 @@ static void run_set(struct file_run *r, const struct config_key *k, const char *
 		RUN_WRONG(r, "%s = %s: %s", name, value, why);
 		return;
 	}
+	if (glob && settings_rules(r->settings) == SETTINGS_RULES_MAX) {
+		RUN_WRONG(r, "%s: is one key too many of [namespace] sections: there may be %u",
+			  name, SETTINGS_RULES_MAX);
+		return;
+	}
 	snprintf(origin, sizeof(origin), "%s:%u", r->name, r->line);
 	r->failed = settings_add(r->settings, k, glob, value, origin);
 }

@@ -315,6 +315,16 @@ int configurator_reload(struct configurator *c, struct configurator_changes *ret
 	return r;
 }
 
+static int refuse_rule(char why[CONFIGURATOR_WHY_BYTES])
+{
+	snprintf(why, CONFIGURATOR_WHY_BYTES,
+		 "%u keys of [namespace] sections are set, which is all that there may be: unset "
+		 "one, "
+		 "or use a pattern for several models",
+		 SETTINGS_RULES_MAX);
+	return -EINVAL;
+}
+
 int configurator_set(struct configurator *c, const struct config_key *key, const char *glob,
 		     const char *value, char why[CONFIGURATOR_WHY_BYTES])
 {
@@ -323,6 +333,10 @@ int configurator_set(struct configurator *c, const struct config_key *key, const
 
 	if (r == 0) {
 		settings_remove(&set, key, glob);
+		if (value && glob && settings_rules(&set) == SETTINGS_RULES_MAX)
+			r = refuse_rule(why);
+	}
+	if (r == 0) {
 		r = value ? settings_add(&set, key, glob, value, "config set") : 0;
 	}
 	if (r == 0)

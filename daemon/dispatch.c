@@ -6,6 +6,7 @@
 #include "daemon/dispatch.h"
 #include "daemon/log.h"
 #include "daemon/request.h"
+#include "proto/text.h"
 
 /* Who runs an operation, and for whom: the states of a session in which it may be asked for. */
 struct operation {
@@ -71,6 +72,7 @@ void request_fail(struct request *rq, enum proto_error code, const char *field, 
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
+	text_clean(text); /* perhaps cut within a character */
 	session_error(rq->session, (enum proto_op)rq->head.op, rq->head.id, code, field, text);
 }
 

@@ -20,6 +20,15 @@ static void setting_clear(struct setting *e)
 	free(e->origin);
 }
 
+size_t settings_rules(const struct settings *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		n += s->v[i].glob != NULL;
+	return n;
+}
+
 int settings_add(struct settings *s, const struct config_key *key, const char *glob,
 		 const char *value, const char *origin)
 {

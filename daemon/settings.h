@@ -26,6 +26,15 @@ struct settings {
 		NULL, 0                                                                            \
 	}
 
+/*
+ * Keys of rules that one layer may have. Each is compared with all others when the configuration is
+ * read, which the clients of a daemon wait for: some 5 ms.
+ */
+#define SETTINGS_RULES_MAX 1024u
+
+/* How many keys of rules there are. */
+size_t settings_rules(const struct settings *s);
+
 /* Copies the texts. Returns 0 or -ENOMEM. */
 int settings_add(struct settings *s, const struct config_key *key, const char *glob,
 		 const char *value, const char *origin);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "proto/text.h"
 
@@ -44,6 +45,11 @@ static size_t text_decode(const uint8_t *p, size_t n, uint32_t *ret_code)
 	return len;
 }
 
+static int text_is_control(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
 int text_check(const char *text, size_t n)
 {
 	const uint8_t *p = (const uint8_t *)text;
@@ -52,7 +58,7 @@ int text_check(const char *text, size_t n)
 	while (n) {
 		size_t len = text_decode(p, n, &code);
 
-		if (!len || code < 0x20 || (code >= 0x7f && code < 0xa0))
+		if (!len || text_is_control(code))
 			return -EINVAL;
 		p += len;
 		n -= len;
@@ -65,4 +71,21 @@ size_t text_cut(const char *text, size_t n)
 	while (n && text_continues((uint8_t)text[n]))
 		n--;
 	return n;
+}
+
+void text_clean(char *text)
+{
+	size_t n = strlen(text);
+	uint32_t code = 0;
+
+	while (n) {
+		size_t len = text_decode((const uint8_t *)text, n, &code);
+
+		if (!len || text_is_control(code)) {
+			len = len ?: 1;
+			memset(text, '?', len);
+		}
+		text += len;
+		n -= len;
+	}
 }

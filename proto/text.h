@@ -17,4 +17,10 @@ int text_check(const char *text, size_t n);
 /* The largest length <= n at which text can be cut without splitting a character. */
 size_t text_cut(const char *text, size_t n);
 
+/*
+ * Makes text well-formed, in place: of what text_check() refuses, each byte becomes '?'. For what
+ * is put together of parts that nobody has checked, or cut at the end of a buffer.
+ */
+void text_clean(char *text);
+
 #endif

@@ -201,6 +201,34 @@ static void many_mistakes(void **state)
 	assert_int_equal(complaint_kept(&wrong), COMPLAINTS_KEPT);
 }
 
+/* Not more than can be compared with one another in no time. */
+static void many_rules(void **state)
+{
+	static char text[SETTINGS_RULES_MAX * 32 + 64];
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < SETTINGS_RULES_MAX; i++)
+		n += (size_t)sprintf(text + n, "[namespace m%u]\nttl = 1s\n", i);
+	parse(text);
+	assert_int_equal(wrong.n, 0);
+	assert_int_equal(settings.n, SETTINGS_RULES_MAX);
+	strcpy(text + n, "[namespace one]\npriority = 1\n[host]\npool_size = 1G\n");
+	parse(text);
+	assert_int_equal(wrong.n, 1);
+	assert_string_equal(wrong.lines[0],
+			    "f:2050: namespace.one.priority: is one key too many of [namespace] "
+			    "sections: there may be 1024");
+	assert_int_equal(settings.n, SETTINGS_RULES_MAX + 1);
+}
+
+/* It is quoted on terminals and in answers. */
+static void unclean_values(void **state)
+{
+	parse("[host]\npool_size = \xc3(\x1b[31m\n");
+	assert_int_equal(wrong.n, 1);
+	assert_non_null(strstr(wrong.lines[0], "f:2: host.pool_size = ?(?[31m: is no number"));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -208,6 +236,7 @@ int main(void)
 		cmocka_unit_test(mistakes),   cmocka_unit_test(zero_bytes),
 		cmocka_unit_test(long_lines), cmocka_unit_test(all_of_them),
 		cmocka_unit_test(summary),    cmocka_unit_test(many_mistakes),
+		cmocka_unit_test(many_rules), cmocka_unit_test(unclean_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, clear);

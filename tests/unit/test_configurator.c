@@ -437,6 +437,23 @@ static struct configurator_item item(const struct configurator_view *v, const ch
 	abort();
 }
 
+static void rules_are_bounded(void **state)
+{
+	struct configurator *c = start();
+	char name[64];
+
+	for (unsigned int i = 0; i < SETTINGS_RULES_MAX; i++) {
+		snprintf(name, sizeof(name), "namespace.m%u.ttl", i);
+		assert_int_equal(set(c, name, "1s"), 0);
+	}
+	assert_int_equal(set(c, "namespace.m0.priority", "7"), -EINVAL);
+	assert_int_equal(set(c, "namespace.m0.ttl", "2s"), 0);
+	assert_int_equal(set(c, "limits.max_clients", "7"), 0);
+	assert_int_equal(set(c, "namespace.m1.ttl", NULL), 0);
+	assert_int_equal(set(c, "namespace.m0.priority", "7"), 0);
+	configurator_free(c);
+}
+
 static void views(void **state)
 {
 	struct configurator *c;
@@ -519,7 +536,7 @@ int main(void)
 		ROW(reloads),
 		ROW(restart_keys_wait),
 		ROW(nothing_of_a_wrong_one),
-		ROW(set_wins_until_it_is_unset),
+		ROW(set_wins_until_it_is_unset), ROW(rules_are_bounded),
 		ROW(views),
 		ROW(dump),
 	};

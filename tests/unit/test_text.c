@@ -67,6 +67,30 @@ static void cut_between_characters(void **state)
 	}
 }
 
+static void made_clean(void **state)
+{
+	static const char *const texts[][2] = {
+		{ "", "" },
+		{ "all of it: gr\xc3\xb6\xc3\x9f"
+		  "er",
+		  "all of it: gr\xc3\xb6\xc3\x9f"
+		  "er" },
+		{ "a\x1b[31m\tb\x7f", "a?[31m?b?" },
+		{ "\xc3(", "?(" },
+		{ "\xc2\x85", "??" }, /* a control character of two bytes */
+		{ "\xff\xfe\xed\xa0\x80", "?????" },
+		{ "cut \xf0\x9f\x98", "cut ???" },
+	};
+	char text[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		strcpy(text, texts[i][0]);
+		text_clean(text);
+		assert_string_equal(text, texts[i][1]);
+		assert_int_equal(text_check(text, strlen(text)), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -74,6 +98,7 @@ int main(void)
 		cmocka_unit_test(unclean_text),
 		cmocka_unit_test(nothing_is_read_behind),
 		cmocka_unit_test(cut_between_characters),
+		cmocka_unit_test(made_clean),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
