@@ -179,7 +179,6 @@ static uint64_t expire(struct pool *p, struct namespace *ns, uint64_t now)
 
 	if (at < now) {
 		hunt(p, &prey, now);
-		namespace_shrink_unused(p, ns);
 		at = expires_at(p, ns);
 	}
 	/* The next ones expire soon after one another, and may as well together. */

@@ -72,10 +72,11 @@ static int is_empty(const struct namespace *ns)
 	return ns->extents.n_free + ns->extents.n_shut == ns->extents.n_slots;
 }
 
-void namespace_shrink_unused(struct pool *p, struct namespace *ns)
+void namespace_shrink_unused(struct pool *p)
 {
-	if (!ns->holds && is_empty(ns))
-		namespace_shrink(p, ns);
+	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;)
+		if (!ns->holds && is_empty(ns))
+			namespace_shrink(p, ns);
 }
 
 static struct namespace *find_seed(struct pool *p, const uint8_t *seed)
@@ -255,6 +256,9 @@ void pool_ns_hold(struct pool *p, uint32_t ns)
 
 void pool_ns_drop(struct pool *p, uint32_t ns)
 {
-	p->namespaces[ns].holds--;
-	namespace_shrink_unused(p, &p->namespaces[ns]);
+	struct namespace *x = &p->namespaces[ns];
+
+	x->holds--;
+	if (!x->holds && is_empty(x))
+		namespace_shrink(p, x);
 }

@@ -56,8 +56,11 @@ int namespace_grow(struct pool *p, struct namespace *ns, uint32_t first, uint64_
 /* Gives its extents without a block back, and has them punched. */
 void namespace_shrink(struct pool *p, struct namespace *ns);
 
-/* The same when nobody holds it and no block is left: whoever comes back starts from nothing. */
-void namespace_shrink_unused(struct pool *p, struct namespace *ns);
+/*
+ * The same for all that nobody holds and that have no block left, whatever became of the last one:
+ * whoever comes back starts from nothing.
+ */
+void namespace_shrink_unused(struct pool *p);
 
 /* Frees what it holds of the heap. */
 void namespace_fini(struct namespace *ns);

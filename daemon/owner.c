@@ -199,13 +199,10 @@ uint64_t owner_release_orphans(struct pool *p, uint64_t now, uint32_t *budget)
 	uint32_t d;
 
 	while ((d = p->orphans.first) != DESC_NONE && block_time(p, d) <= now) {
-		struct namespace *ns = block_namespace(p, d);
-
 		if (!*budget)
 			return now;
 		--*budget;
 		reserve_unquarantine(p, d, 1);
-		namespace_shrink_unused(p, ns);
 	}
 	return d == DESC_NONE ? UINT64_MAX : block_time(p, d);
 }

@@ -331,6 +331,7 @@ uint64_t pool_tick(struct pool *p, uint64_t now)
 	next = MIN(next, doom_again(p, now));
 	next = MIN(next, pin_time_out(p, now));
 	next = MIN(next, evictor_expire(p, now));
+	namespace_shrink_unused(p);
 	next = MIN(next, shrink_step(p, now));
 	next = MIN(next, evictor_background(p, now));
 	return next;

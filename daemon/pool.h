@@ -226,8 +226,8 @@ void pool_ns_set_policy(struct pool *p, uint32_t ns, uint64_t ttl_ns, uint32_t p
 
 /*
  * Sessions that have a namespace open keep it in the table, with or without blocks. Hold it before
- * anything else is opened: an empty one that nobody holds makes room for another. With the last
- * hold of an empty namespace its extents go back.
+ * anything else is opened: an empty one that nobody holds makes room for another, and
+ * its extents go back.
  */
 void pool_ns_hold(struct pool *p, uint32_t ns);
 void pool_ns_drop(struct pool *p, uint32_t ns);

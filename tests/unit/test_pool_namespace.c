@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "daemon/evictor.h"
 #include "tests/pool/fixture.h"
 
 static struct fixture f;
@@ -173,6 +174,31 @@ static void the_last_holder_of_an_empty_one_gives_its_memory_back(void **state)
 	assert_int_equal(f.n_punch, 1);
 }
 
+/* Whichever way the last block goes. */
+static void an_unused_one_gives_its_memory_back(void **state)
+{
+	struct block_key keys[8];
+	uint32_t other, n;
+
+	ns = fixture_ns(&f, "m", 1, 4096);
+	other = fixture_ns(&f, "m", 2, 4096);
+	fixture_keys(1, 8, keys);
+	n = fixture_reserve(&f, &a, ns, NULL, keys, 8);
+	pool_ns_drop(f.p, ns);
+	for (uint32_t i = n; i-- > 0;)
+		assert_int_equal(pool_abort(f.p, &a, f.grant[i].desc, f.grant[i].gen), VERDICT_FREED);
+	fixture_tick(&f);
+	assert_int_equal(fixture_stats(&f).handed_bytes, 0);
+
+	pool_ns_hold(f.p, ns);
+	fixture_chain(&f, &a, ns, 1, 8);
+	pool_ns_drop(f.p, ns);
+	assert_int_equal(evictor_run(f.p, namespace_get(f.p, ns), 8, f.now), 8);
+	fixture_tick(&f);
+	assert_int_equal(fixture_stats(&f).handed_bytes, 0);
+	pool_ns_drop(f.p, other);
+}
+
 static void numbers_of_a_namespace(void **state)
 {
 	struct block_key keys[8];
@@ -225,6 +251,7 @@ int main(void)
 		TEST(a_full_table_reuses_the_empty_unused_one_of_long_ago),
 		TEST(blocks_in_quarantine_keep_a_namespace),
 		TEST(the_last_holder_of_an_empty_one_gives_its_memory_back),
+		TEST(an_unused_one_gives_its_memory_back),
 		TEST(numbers_of_a_namespace),
 		TEST(retired),
 	};
