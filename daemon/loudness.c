@@ -60,8 +60,13 @@ struct loudness *loudness_free(struct loudness *l)
 int loudness_lend(struct loudness *l, int level, uint32_t seconds)
 {
 	uint64_t until = clock_ns() + seconds * NSEC_PER_SEC;
-	int r = sd_event_source_set_time(l->timer, until / NSEC_PER_USEC);
+	int r;
 
+	if (level == l->level) {
+		loudness_set(l, level);
+		return 0;
+	}
+	r = sd_event_source_set_time(l->timer, until / NSEC_PER_USEC);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(l->timer, SD_EVENT_ONESHOT);
 	if (r < 0)

@@ -17,7 +17,7 @@ struct loudness *loudness_free(struct loudness *l);
 /* The configuration has another level: in force at once, and what was for a while is over. */
 void loudness_set(struct loudness *l, int level);
 
-/* Another one for so many seconds. Returns 0 or -errno. */
+/* Another one for so many seconds; that of the configuration ends this. Returns 0 or -errno. */
 int loudness_lend(struct loudness *l, int level, uint32_t seconds);
 
 /* How many seconds, rounded up, until it goes back; 0: it does not. */

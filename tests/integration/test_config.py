@@ -386,6 +386,9 @@ class Running(Case):
         self.assertEqual(self.value("daemon.log_level"), "notice")
         self.until(lambda: self.admin.ask("log_level")["now"] == "notice")
         self.assertNotIn("for_s", self.admin.ask("log_level"))
+        # The level of the configuration does not have to end.
+        self.admin.ask("log_level", level="debug", for_s=1000)
+        self.assertEqual(self.admin.ask("log_level", level="notice", for_s=600), {"was": "debug", "now": "notice"})
         # What is to stay is a setting, and ends what was for a while.
         self.admin.ask("log_level", level="debug", for_s=1000)
         self.assertEqual(self.admin.ask("log_level", level="err"), {"was": "debug", "now": "error"})

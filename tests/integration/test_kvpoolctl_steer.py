@@ -6,10 +6,11 @@ usage: test_kvpoolctl_steer.py KVPOOLCTL KVPOOLD CTL_CLIENT
 """
 import os
 import re
+import subprocess
 import sys
 import unittest
 
-from ctl_real import BLOCK, KVPOOLCTL, MIB, TOKENS, Real, subprocess_of
+from ctl_real import BLOCK, KVPOOLCTL, KVPOOLD, MIB, TOKENS, Real, subprocess_of
 
 
 class Steer(Real):
@@ -152,7 +153,37 @@ class Steer(Real):
         self.assertEqual(self.json("log-level", "error", "--for", "10m"), {
             "schema": "kvpool.log-level/1", "was": "warning", "now": "error", "for_seconds": 600})
         self.assertEqual(self.json("status")["log_level"], "error")
-        self.assertNotEqual(self.ctl("log-level", "loud")[0], 0)
+        self.assertEqual(self.ctl("log-level", "loud")[0], 2)
+        # Back after a while, unless somebody says otherwise; the configured one needs no end.
+        self.assertEqual(self.ctl("log-level", "warning")[:2], (0, "warning, was error\n"))
+        self.assertEqual(self.json("log-level", "debug")["for_seconds"], 600)
+        self.assertEqual(self.ctl("config", "get", "daemon.log_level")[:2], (0, "warning\n"))
+        self.assertIsNone(self.json("log-level", "info", "--for", "forever")["for_seconds"])
+        self.assertEqual(self.ctl("config", "get", "daemon.log_level")[:2], (0, "info\n"))
+
+    def test_what_files_say(self):
+        """Keys that the files have other values for, before a reload and after it."""
+        self.stop()
+        path = os.path.join(self.dir, "kvpool.conf")
+        with open(path, "w") as f:
+            f.write("[host]\npool_size = 64M\n")
+        self.daemon = subprocess.Popen([KVPOOLD, "--socket", self.socket, "--config", path])
+        self.assertEqual(self.ctl("wait-ready")[0], 0)
+        with open(path, "a") as f:
+            f.write("huge_pages = never\n[limits]\nmax_clients = 7\n[namespace qwen*]\nttl = 1h\n")
+
+        def says(line):
+            return " ".join(line.split())
+
+        lines = [says(line) for line in self.ctl("config", "diff")[1].splitlines()]
+        self.assertEqual(lines[0], "KEY VALUE ORIGIN FILE RESTART")
+        for line in ("host.huge_pages auto default never yes", "limits.max_clients 256 default 7 no"):
+            self.assertIn(line, lines)
+        self.assertIn("namespace.qwen*.ttl", self.ctl("config", "diff", "-o", "key", "--no-legend")[1].split())
+        self.assertEqual(self.ctl("reload")[0], 0)
+        lines = [says(line) for line in self.ctl("config", "diff")[1].splitlines()]
+        self.assertIn("host.huge_pages auto default never yes", lines)
+        self.assertIn(f"limits.max_clients 7 {path}:5 - no", lines)
 
     def test_dump(self):
         self.cached()

@@ -498,7 +498,11 @@ class Run(Verbs):
     def test_log_level(self):
         with self.with_answers(log_level={"was": "info", "now": "debug", "for_s": 600}) as d:
             self.prints("debug, was info, for 10min\n", "log-level", "debug", "--for", "10m")
-            self.assertEqual(d.requests, [("log_level", {"level": "debug", "for_s": 600})])
+            self.prints("debug, was info, for 10min (--for forever keeps it)\n", "log-level", "debug")
+            self.prints(re.compile("^debug"), "log-level", "debug", "--for", "forever")
+            self.prints(re.compile("^debug"), "log-level", "debug", "--for", "0")
+            self.assertEqual(d.requests, [("log_level", {"level": "debug", "for_s": 600})] * 2 +
+                             [("log_level", {"level": "debug"})] * 2)
         with self.with_answers(log_level={"was": "info", "now": "info"}):
             self.prints("info\n", "log-level")
             self.assertIsNone(self.json_of("log-level")["for_seconds"])

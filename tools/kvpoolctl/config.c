@@ -29,8 +29,10 @@ static const struct table_column columns[COL_MAX] = {
 	[COL_VALUE] = { "VALUE", 0, "In force" },
 	[COL_ORIGIN] = { "ORIGIN", TABLE_ELASTIC, "Who said so: a file and line, or what else" },
 	[COL_DEFAULT] = { "DEFAULT", TABLE_EXTRA, "What it is when nobody says anything" },
-	[COL_FILE] = { "FILE", TABLE_EXTRA, "What the files say, when that is not in force" },
-	[COL_RESTART] = { "RESTART", TABLE_EXTRA, "\"yes\": a change needs a restart" },
+	[COL_FILE] = { "FILE", TABLE_EXTRA,
+		       "What the files say now and is not in force; in \"diff\"" },
+	[COL_RESTART] = { "RESTART", TABLE_EXTRA,
+			  "\"yes\": a change needs a restart; in \"diff\"" },
 	[COL_TYPE] = { "TYPE", TABLE_EXTRA, "size, duration, count, percent, choice, text" },
 	[COL_CHOICES] = { "CHOICES", TABLE_EXTRA, "What may be chosen" },
 	[COL_HELP] = { "HELP", TABLE_EXTRA | TABLE_ELASTIC, "What it is for" },
@@ -71,7 +73,7 @@ static json_t *item_json(const void *item)
 const struct listing_kind config_listing = { "key",   "keys",    "kvpool.config/1", columns,
 					     COL_MAX, OP_CONFIG, add_row,           item_json };
 
-/* Only what somebody changed, or what waits for a restart. */
+/* Only what somebody changed, and what the files say and is not in force. */
 static void add_different(void *data, const void *item)
 {
 	const Kvpool__ConfigItem *c = item;
@@ -86,7 +88,10 @@ static enum ctl_exit show(const struct ctl *ctl, struct admin *a)
 	int diff = what && !strcmp(what, "diff");
 	_cleanup_(listing_free) struct listing l;
 	enum ctl_exit rc = listing_begin(&l, ctl, &config_listing);
+	const char *bad;
 
+	if (!rc && diff && !ctl->opt.columns)
+		table_select(&l.table, "KEY,VALUE,ORIGIN,FILE,RESTART", &bad);
 	if (!rc)
 		rc = pages_each(a, OP_CONFIG, NULL, diff ? add_different : listing_add, &l);
 	return rc ? rc : listing_print(&l);

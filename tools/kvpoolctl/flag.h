@@ -14,6 +14,7 @@ enum flag_kind {
 	FLAG_TEXT,  /* a const char *, never empty */
 	FLAG_COUNT, /* a uint64_t from min to max */
 	FLAG_TIME,  /* the same, in nanoseconds; seconds when there is no unit */
+	FLAG_SPAN,  /* the same, and 0 or "forever" is OPTIONS_FOREVER */
 	FLAG_JSON,
 };
 

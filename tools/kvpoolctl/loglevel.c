@@ -12,6 +12,9 @@
 #include "tools/kvpoolctl/units.h"
 #include "tools/kvpoolctl/verb.h"
 
+/* Who turns debugging on tends to forget it. */
+#define FOR_NS (600 * NSEC_PER_SEC)
+
 static enum ctl_exit tell(const struct ctl *ctl, const Kvpool__LogLevelReply *r)
 {
 	_cleanup_free_ char *was = cell_clean(r->was), *now = cell_clean(r->now);
@@ -31,6 +34,8 @@ static enum ctl_exit tell(const struct ctl *ctl, const Kvpool__LogLevelReply *r)
 		printf(", was %s", was);
 	if (r->for_s)
 		printf(", for %s", units_duration(r->for_s * NSEC_PER_SEC).text);
+	if (r->for_s && verb_arg(ctl, 1) && !ctl->opt.for_ns)
+		printf(" (--for forever keeps it)");
 	putchar('\n');
 	return EXIT_OK;
 }
@@ -40,6 +45,7 @@ enum ctl_exit verb_log_level(const struct ctl *ctl)
 	Kvpool__LogLevel request = KVPOOL__LOG_LEVEL__INIT;
 	_cleanup_(admin_close) struct admin a = { 0 };
 	const char *level = verb_arg(ctl, 1);
+	uint64_t for_ns = ctl->opt.for_ns ? ctl->opt.for_ns : FOR_NS;
 	enum ctl_exit rc;
 	const void *reply;
 
@@ -49,9 +55,14 @@ enum ctl_exit verb_log_level(const struct ctl *ctl)
 	rc = admin_open(&ctl->opt, &a);
 	if (rc)
 		return rc;
-	if (level)
+	if (level) {
 		request.level = (char *)level;
-	request.for_s = (uint32_t)(ctl->opt.for_ns / NSEC_PER_SEC);
+		if (for_ns != OPTIONS_FOREVER)
+			request.for_s = (uint32_t)(for_ns / NSEC_PER_SEC);
+	}
 	rc = admin_call(&a, OP_LOG_LEVEL, &request.base, &reply);
+	/* A level that there is none of is a mistake on the command line, not in a file. */
+	if (rc == EXIT_BAD_CONFIG)
+		return EXIT_USAGE;
 	return rc ? rc : tell(ctl, reply);
 }

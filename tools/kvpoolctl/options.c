@@ -157,6 +157,11 @@ static enum ctl_exit set_option(struct options *o, const struct flag *f)
 		return set_count(at, f, optarg);
 	case FLAG_TIME:
 		return set_time(at, f, optarg);
+	case FLAG_SPAN:
+		if (strcmp(optarg, "forever") && strcmp(optarg, "0"))
+			return set_time(at, f, optarg);
+		*(uint64_t *)at = OPTIONS_FOREVER;
+		return EXIT_OK;
 	case FLAG_JSON:
 		break;
 	}

@@ -20,6 +20,8 @@ enum options_json {
 	OPTIONS_JSON_AUTO, /* pretty on a terminal, else short */
 };
 
+#define OPTIONS_FOREVER UINT64_MAX
+
 /* What was not given is 0 or NULL. */
 struct options {
 	int instance; /* enum options_instance */

@@ -145,10 +145,12 @@ static const struct verb verbs[] = {
 	  VERB_RUN,
 	  "[show|diff|get KEY|set KEY VALUE|unset KEY]",
 	  "The configuration in force",
-	  "\"show\" (the default) lists every key with its value and where that comes from, "
-	  "\"diff\" only those that are not at their default or wait for a restart, \"get\" prints "
-	  "one value. \"set\" holds until the daemon restarts, \"unset\" takes it back; see "
-	  "kvpool.conf(5) for the keys.",
+	  "\"show\" (the default) lists every key with its value and where that comes from. "
+	  "\"diff\" lists only those that are not at their default, and those for which the files "
+	  "say something else now (FILE), which is not in force: it waits for \"reload\" or, when "
+	  "RESTART says so, for a restart, or was overridden by \"set\" or the command line. "
+	  "\"get\" prints one value. \"set\" holds until the daemon restarts, \"unset\" takes it "
+	  "back; see kvpool.conf(5) for the keys.",
 	  "kvpoolctl config set host.pool_size 12G",
 	  0,
 	  3,
@@ -164,9 +166,12 @@ static const struct verb verbs[] = {
 	  VERB_RUN,
 	  "[LEVEL]",
 	  "What the daemon logs",
-	  "LEVEL is error, warning, notice, info or debug. Without one it prints the level in "
-	  "force.",
-	  "kvpoolctl log-level debug --for 10m",
+	  "LEVEL is error, warning, notice, info or debug; it goes back to that of the "
+	  "configuration after 10 minutes, or when --for says. With --for forever (or 0) it stays "
+	  "until the daemon restarts, as with \"config set daemon.log_level\". Without LEVEL it "
+	  "prints "
+	  "the level in force, and how long it holds if it is one for a while.",
+	  "kvpoolctl log-level debug --for 1h",
 	  0,
 	  1,
 	  { VALUE_CHOICE },
