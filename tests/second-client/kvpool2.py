@@ -8,7 +8,7 @@ import contextlib
 import frames
 import memory
 import names
-from frames import BUSY, COMMITTED, GRANTED
+from frames import BUSY, COMMITTED, GRANTED, PRESENT
 
 PROTOCOL = 1
 KEYS_MAX = 1024
@@ -78,8 +78,6 @@ class Client:
     def pin(self, desc, word):
         """The number of the hazard word that pins this block, or None when it is not what its word said any more."""
         hazard = self.session.pin(desc)
-        if hazard is None:
-            return None
         self.session.fence()  # pairs with the one of the daemon between marking EVICTING and reading hazards
         if self.is_still(desc, word):
             return hazard
@@ -129,19 +127,21 @@ class Namespace:
     def publish(self, tokens, fill):
         """Stores the full blocks of tokens that nobody has: fill(i, block) writes. How many it stored.
 
-        A key that another client writes is waited for; the run goes on where that one ended.
+        A key that is being written is waited for, and the next run begins there; where there is no room it stops.
         """
-        keys, done, stored = self.keys(tokens)[:KEYS_MAX], 0, 0
+        keys, done, stored = self.keys(tokens), 0, 0
         while done < len(keys):
-            writer = self.reserve(keys[done:], keys[done - 1] if done else b"")
+            run = keys[done:done + KEYS_MAX]
+            writer = self.reserve(run, keys[done - 1] if done else b"")
             for i, grant in writer.grants.items():
                 fill(done + i, writer.block(grant))
             stored += sum(v == COMMITTED for v in writer.commit())
             if BUSY in writer.verdicts:
-                done += writer.verdicts.index(BUSY)
-                self.wait(keys[done:done + 1], 10000)
-                continue
-            break
+                run = run[:writer.verdicts.index(BUSY)]
+                self.wait(keys[done + len(run):done + len(run) + 1], 10000)
+            elif not set(writer.verdicts) <= {GRANTED, PRESENT}:
+                break
+            done += len(run)
         return stored
 
 
@@ -212,7 +212,8 @@ class Lease:
         start, control = len(self), self.client.control
         # The last token of a prompt is computed in any case, so the block that ends with it is of no use.
         keys = self.ns.keys(tokens[:-1])
-        found = self.look(keys[start:]) if control.active() else []
+        active, words = control.active(), len(self.client.session.free)
+        found = self.look(keys[start:]) if active and words else []
         hazard, n = self.pin_deepest(found)
         more = self.resolve(found[n - 1][0], n, self.descs[-1] if start else memory.NONE) if n else None
         if more:
@@ -221,9 +222,14 @@ class Lease:
             self.hazard, hazard = hazard, self.hazard
         if hazard is not None:
             self.client.session.unpin(hazard)
-        self.reason = self.why(tokens, keys, bool(found) and not more)
-        missed = keys[start + len(found)] if start + len(found) < len(keys) else bytes(32)
-        self.tell(tokens, len(keys), start, missed)
+        if not active:
+            self.reason = memory.NO_DAEMON
+        elif not words and start < len(keys):
+            self.reason = memory.PINS
+        else:
+            self.reason = memory.RACED if found and not more else self.why(tokens, keys)
+        missed = keys[start + len(found):][:1] if active and words else []
+        self.tell(tokens, len(keys), start, missed[0] if missed else bytes(32))
         return self.tokens
 
     def wants(self, tokens):
@@ -231,12 +237,8 @@ class Lease:
         keys = self.ns.keys(tokens)
         return len(self) <= len(keys) and (not self.descs or self.client.control.key(self.descs[-1]) == keys[len(self) - 1])
 
-    def why(self, tokens, keys, raced):
-        """Why it has no more tokens than it has."""
-        if raced:
-            return memory.RACED
-        if not self.client.control.active():
-            return memory.NO_DAEMON
+    def why(self, tokens, keys):
+        """Why it has no more tokens than it has, when nothing came in between."""
         if len(self) < len(keys):
             return memory.NOT_CACHED
         if not keys:

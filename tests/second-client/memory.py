@@ -209,9 +209,7 @@ class Session(Region):
         self.free = list(range(self.hazards - 1, -1, -1))
 
     def pin(self, desc):
-        """The number of the hazard word that now has that block, or None: all words are in use."""
-        if not self.free:
-            return None
+        """The number of the hazard word that now has that block; one must be free."""
         word = self.free.pop()
         self.words[self.hazard_at // 8 + word] = desc + 1
         return word

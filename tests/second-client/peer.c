@@ -16,7 +16,6 @@
  *	abort				-> 0
  *	wait FIRST TIMEOUT_MS PROMPT	-> tokens
  *	hint REUSE_S PROMPT		-> blocks
- *	ping				-> 0
  */
 #undef NDEBUG
 #include <assert.h>
@@ -28,7 +27,7 @@
 
 #define BLOCK_TOKENS 16u
 #define BLOCK_BYTES  4096u
-#define BLOCKS_MAX   1024u
+#define BLOCKS_MAX   2048u
 #define TOKENS_MAX   (BLOCKS_MAX * BLOCK_TOKENS)
 
 struct peer {
@@ -152,20 +151,7 @@ static void write_free(struct peer *p)
 	p->write = kvpool_write_free(p->write);
 }
 
-enum command {
-	KEYS,
-	ACQUIRE,
-	EXTEND,
-	BYTES,
-	RELEASE,
-	PUBLISH,
-	RESERVE,
-	COMMIT,
-	ABORT,
-	WAIT,
-	HINT,
-	PING
-};
+enum command { KEYS, ACQUIRE, EXTEND, BYTES, RELEASE, PUBLISH, RESERVE, COMMIT, ABORT, WAIT, HINT };
 
 static const struct {
 	const char *name;
@@ -174,7 +160,7 @@ static const struct {
 	[KEYS] = { "keys", 0 },       [ACQUIRE] = { "acquire", 0 }, [EXTEND] = { "extend", 0 },
 	[BYTES] = { "bytes", 1 },     [RELEASE] = { "release", 0 }, [PUBLISH] = { "publish", 1 },
 	[RESERVE] = { "reserve", 1 }, [COMMIT] = { "commit", 1 },   [ABORT] = { "abort", 0 },
-	[WAIT] = { "wait", 2 },       [HINT] = { "hint", 1 },       [PING] = { "ping", 0 },
+	[WAIT] = { "wait", 2 },       [HINT] = { "hint", 1 },
 };
 
 static void read_command(struct peer *p, enum command c, unsigned long *v)
@@ -226,12 +212,9 @@ static void write_command(struct peer *p, enum command c, unsigned long *v)
 	case WAIT:
 		printf("%ld", kvpool_wait(p->ns, p->prompt, p->n, v[0], (unsigned int)v[1]));
 		break;
-	case HINT:
+	default:
 		hint.reuse_s = (unsigned int)v[0];
 		printf("%d", kvpool_hint(p->ns, p->prompt, p->n, &hint));
-		break;
-	default:
-		printf("%d", kvpool_ping(p->pool));
 		break;
 	}
 }

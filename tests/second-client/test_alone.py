@@ -234,6 +234,18 @@ class Alone(daemon.Case):
         self.assertEqual(self.ns.acquire(prompt).tokens, 64)
         self.assertEqual(self.ns.acquire(prompt[:40] + [1] * 40).tokens, 32)
 
+    def test_no_hazard_word_left(self):
+        prompt = self.prompt(1, 2)
+        self.ns.publish(prompt, fill(1))
+        c = self.connect(hazards=2)
+        ns = c.open(**self.shape())
+        leases = [ns.acquire(prompt[:17]) for _ in range(3)]
+        self.assertEqual([(le.tokens, le.reason) for le in leases], [(16, memory.COMPLETE)] * 2 + [(0, memory.PINS)])
+        self.assertEqual((leases[1].extend(prompt + [1]), leases[1].reason), (16, memory.PINS))
+        leases[0].release()
+        self.assertEqual((leases[1].extend(prompt + [1]), leases[1].reason), (32, memory.COMPLETE))
+        self.assertEqual(leases[2].extend(prompt[:17]), 16)
+
     def test_lease_that_grows(self):
         prompt = self.prompt(1, 6)
         self.ns.publish(prompt[:48], fill(1))
@@ -299,6 +311,74 @@ class Alone(daemon.Case):
         self.assertEqual(bytes(lease.block(1)), content(1, 1))
         lease.release()
         self.assertEqual(self.ns.acquire(prompt).tokens, 0)
+
+    def test_flush_between_lookup_and_pin_of_what_another_holds(self):
+        """Then it is there, but doomed: only who held it before may read it."""
+        prompt = self.prompt(1, 2)
+        self.ns.publish(prompt, fill(1))
+        held = self.other().acquire(prompt + [1])
+        pin = self.c.pin
+
+        def flush_and_pin(desc, word):
+            self.admin(frames.FLUSH, namespace=self.shape()["model"])
+            self.assertEqual(memory.state_of(self.c.control.word(held.descs[1])), memory.DOOMED)
+            return pin(desc, word)
+
+        self.c.pin = flush_and_pin
+        lease = self.ns.acquire(prompt + [1])
+        self.assertEqual((len(lease), lease.reason), (0, memory.RACED))
+        self.assertEqual(bytes(held.block(1)), content(1, 1))
+
+    def copy_of_control(self):
+        """Control, in memory that can be written."""
+        fd = os.memfd_create("copy")
+        self.addCleanup(os.close, fd)
+        os.write(fd, bytes(self.c.control.bytes))
+        copy = memory.Control(fd, self.c.control.size)
+        self.addCleanup(copy.close)
+
+        def put(at, form, value):
+            os.pwrite(fd, struct.pack(form, value), at)
+
+        return copy, put
+
+    def test_entries_that_do_not_match(self):
+        """Only the whole key and the word of the descriptor decide."""
+        prompt = self.prompt(1, 1)
+        self.ns.publish(prompt, fill(1))
+        key = self.ns.keys(prompt)[0]
+        copy, put = self.copy_of_control()
+        desc, word = copy.find(key)
+        at = copy.desc_at + desc * memory.DESC_BYTES
+        first, second, tag = memory.places(key, copy.salt, copy.n_buckets)
+        entries = [copy.index_at + b * memory.BUCKET_BYTES + 8 * i for b in (first, second) for i in range(8)]
+        entry = next(e for e in entries if copy.words[e // 8] >> 48 == tag)
+        for offset, form, value, found in (
+                (at + 39, "B", key[31] ^ 1, False), (at, "<Q", word & ~15 | memory.EVICTING, True),
+                (at, "<Q", word & ~15 | memory.DOOMED, False), (at, "<Q", word & ~15 | memory.RESERVED, False),
+                (at, "<Q", word & ~15 | memory.QUARANTINE, False), (at, "<Q", word & ~0xff0f, False),
+                (at, "<Q", word & ~0xff00, False), (entry, "<I", copy.max_blocks + 1, False), (entry, "<I", 0, False)):
+            was = copy.bytes[offset:offset + struct.calcsize(form)].tobytes()
+            put(offset, form, value)
+            self.assertEqual(bool(copy.find(key)), found, (offset - at, value))
+            put(offset, f"{len(was)}s", was)
+            self.assertEqual(copy.find(key), (desc, word))
+
+    def test_entry_that_moves(self):
+        """A miss counts when nothing moved meanwhile; three passes are enough."""
+        copy, put = self.copy_of_control()
+        passes = []
+
+        def probe(_):
+            passes.append(copy.moved())
+            if len(passes) < moves:
+                put(256, "<Q", copy.moved() + 1)
+            return found if len(passes) == moves else None
+
+        copy.probe = probe
+        for moves, found, expected, n in ((1, None, None, 1), (2, (1, 2), (1, 2), 2), (3, (1, 2), (1, 2), 3), (9, (1, 2), None, 3)):
+            passes.clear()
+            self.assertEqual((copy.find(bytes(32)), len(passes)), (expected, n))
 
     def test_counters_and_touches(self):
         prompt = self.prompt(1, 4)
@@ -449,20 +529,38 @@ class Small(daemon.Case):
 
     def test_daemon_that_stops(self):
         d = daemon.Daemon(self.kvpoold, *self.args)
+        self.addCleanup(d.stop)
         c = kvpool2.Client(d.path)
         ns = c.open(**self.shape())
         ns.publish(list(range(16)), fill(1))
         lease = ns.acquire(list(range(17)))
         d.process.send_signal(signal.SIGTERM)
         with self.assertRaises(frames.Gone):
-            while True:
-                c.wire.events.append(c.wire.read_frame()[0])
+            c.wire.receive(99)
         self.assertEqual(list(c.wire.events), [frames.STOPPING])
         self.assertEqual(bytes(lease.block(0)), content(1, 0))
         self.assertFalse(c.control.active())
         self.assertEqual(ns.acquire(list(range(17))).tokens, 0)
         c.close()
-        d.stop()
+
+    def test_daemon_that_is_killed(self):
+        """No word of it; what was there can still be read, and found."""
+        d = daemon.Daemon(self.kvpoold, *self.args)
+        self.addCleanup(d.stop)
+        c = kvpool2.Client(d.path)
+        ns = c.open(**self.shape())
+        ns.publish(list(range(32)), fill(1))
+        lease = ns.acquire(list(range(17)))
+        d.process.kill()
+        with self.assertRaises((frames.Gone, BrokenPipeError, ConnectionResetError)):
+            while True:
+                c.ping()
+        self.assertFalse(c.wire.events)
+        self.assertTrue(c.control.active())
+        self.assertEqual(bytes(lease.block(0)), content(1, 0))
+        again = ns.acquire(list(range(33)))
+        self.assertEqual([bytes(again.block(i)) for i in range(2)], [content(1, i) for i in range(2)])
+        c.close()
 
 
 if __name__ == "__main__":

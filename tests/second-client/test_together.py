@@ -118,6 +118,40 @@ class Together(Pair):
             self.assertEqual(self.peer.block(i), content(7, i))
         self.assertEqual(self.peer.ask("publish", 8, prompt=prompt), [0])
 
+    def test_more_blocks_than_a_message_has(self):
+        """In both directions; 1024 is the most."""
+        for n, publish in ((1, self.publish), (2, lambda p, seed: self.peer.ask("publish", seed, prompt=p)[0])):
+            prompt = self.prompt(n, 1500 * BLOCK_TOKENS)
+            self.assertEqual(publish(prompt[:10 * BLOCK_TOKENS], 6), 10)
+            self.assertEqual(publish(prompt, 6), 1490)
+            lease = self.ns.acquire(prompt)
+            self.assertEqual(self.peer.ask("acquire", prompt=prompt), [lease.tokens, lease.reason])
+            self.assertEqual(lease.tokens, 1499 * BLOCK_TOKENS)
+            for i in range(0, 1499, 90):
+                self.assertEqual([bytes(lease.block(i)), self.peer.block(i)], [content(6, i)] * 2)
+            lease.release()
+
+    def test_slots_that_are_named_later(self):
+        """What the second client names at commit is a block like any other."""
+        prompt = self.prompt(1, 48)
+        keys = self.ns.keys(prompt)
+        w = self.ns.reserve_unnamed(3)
+        for i, grant in w.grants.items():
+            w.block(grant)[:] = content(2, i)
+        self.assertEqual(self.peer.ask("acquire", prompt=prompt), [0, memory.NOT_CACHED])
+        self.assertEqual(self.peer.ask("reserve", 0, prompt=prompt[:16]), [GRANTED])
+        self.assertEqual(w.commit(keys=keys), [BUSY] * 3)
+        self.peer.ask("commit", 2)
+        self.assertEqual(w.commit(keys=keys), [PRESENT, COMMITTED, COMMITTED])
+        self.assertEqual(self.peer.ask("acquire", prompt=prompt + [1]), [48, memory.COMPLETE])
+        self.assertEqual([self.peer.block(i) for i in range(3)], [content(2, i) for i in range(3)])
+
+    def test_hints(self):
+        prompt = self.prompt(1, 48)
+        self.assertEqual(self.peer.ask("hint", 5, prompt=prompt), [0])
+        self.publish(prompt, 1)
+        self.assertEqual(self.peer.ask("hint", 5, prompt=prompt), [self.ns.hint(self.ns.keys(prompt)[-1], reuse_s=5)])
+
     def test_verdicts(self):
         """One asks for what the other holds, in both directions, and for the same as the other asked."""
         p = [self.prompt(n, 64) for n in range(5)]
@@ -205,6 +239,12 @@ class Together(Pair):
         steps += [("acquire", p) for p in (stored + [1], stored + self.prompt(2, 40), stored[:40] + self.prompt(2, 40))]
         steps += [("acquire", stored[:20]), ("extend", stored), ("extend", stored + [1]), ("extend", stored + [1]),
                   ("extend", stored + self.prompt(2, 30))]
+        writing, gone = self.prompt(3, 40), self.prompt(4, 40)
+        self.peer.ask("publish", 1, prompt=gone)
+        self.admin(frames.FLUSH, namespace=self.shape()["model"])
+        self.peer.ask("publish", 1, prompt=stored)
+        self.peer.ask("reserve", 0, prompt=writing)
+        steps += [("acquire", writing), ("acquire", gone)]
         lease = kvpool2.Lease(self.ns)
         for what, prompt in steps:
             theirs = self.peer.ask(what, prompt=prompt)
@@ -220,6 +260,7 @@ class Together(Pair):
             rows[client].append([(i["asked_tokens"], i["hit_tokens"], i["lookups"]) for i in mine if i["session"] == session])
         self.assertGreaterEqual(len(rows["peer"]), len(steps) - 2)
         self.assertEqual(rows["peer"], rows["second"])
+        self.assertEqual([i["reason"] for i in rows["peer"][:2]], [19, 22])  # flushed, in flight
 
     def test_lease_whose_blocks_were_stored_anew(self):
         """It keeps what it holds, and does not go on in a chain that it does not hold."""
@@ -270,7 +311,22 @@ class Together(Pair):
 
 
 class Pressure(Pair):
+    """Each test has a small pool of its own."""
+
     args = ("--pool-size", "2M", "--max-blocks", "1024")
+
+    @classmethod
+    def setUpClass(cls):
+        pass
+
+    @classmethod
+    def tearDownClass(cls):
+        pass
+
+    def setUp(self):
+        self.daemon = daemon.Daemon(self.kvpoold, *self.args)
+        self.addCleanup(self.daemon.stop)
+        super().setUp()
 
     def test_lease_of_the_second_client_under_pressure(self):
         """The library fills the pool many times over; what the lease holds stays, and little else."""
@@ -287,6 +343,28 @@ class Pressure(Pair):
         for n in range(60, 120):
             self.assertEqual(self.peer.ask("publish", 1, prompt=self.prompt(n, 50 * BLOCK_TOKENS)), [50])
         self.assertEqual(self.ns.acquire(prompt).tokens, 0)
+
+    def test_pins_of_a_second_client_that_was_killed(self):
+        """They go with it: the library needs the room, and gets it."""
+        prompt = self.prompt(0, 20 * BLOCK_TOKENS)
+        self.publish(prompt, 5)
+        program = ("import sys; sys.path[:0] = sys.argv[3:]; import daemon, kvpool2\n"
+                   "ns = kvpool2.Client(sys.argv[1]).open(**daemon.SHAPE | {'model': sys.argv[2]})\n"
+                   "lease = ns.acquire([int(n) for n in sys.stdin.readline().split()]); print(lease.tokens, flush=True)\n"
+                   "sys.stdin.readline()\n")
+        with subprocess.Popen([sys.executable, "-B", "-c", program, self.daemon.path, self.shape()["model"], *sys.path[:1]],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+            print(*prompt, 1, file=other.stdin, flush=True)
+            self.assertEqual(other.stdout.readline(), f"{20 * BLOCK_TOKENS}\n")
+            for n in range(1, 40):
+                self.peer.ask("publish", 1, prompt=self.prompt(n, 50 * BLOCK_TOKENS))
+            self.assertEqual(self.admin(frames.STATUS)["leased_bytes"], 20 * daemon.BLOCK_BYTES)
+            other.kill()
+        n = 40
+        while self.ns.wait(self.ns.keys(prompt)[:1], 0)[0]:  # asks, and uses nothing
+            self.peer.ask("publish", 1, prompt=self.prompt(n, 50 * BLOCK_TOKENS))
+            n += 1
+        self.assertEqual(self.admin(frames.STATUS)["leased_bytes"], 0)
 
     def test_lookups_while_blocks_go(self):
         """The library stores and evicts as fast as it can; a lookup finds a prefix with the right bytes, or nothing."""
