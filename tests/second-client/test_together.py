@@ -4,6 +4,7 @@
 
 PEER is libkvpool, in a process of its own that takes commands (peer.c).
 """
+import os
 import random
 import select
 import subprocess
@@ -21,10 +22,10 @@ SEED = 20  # of the random comparison
 
 
 class Peer:
-    """libkvpool, in one namespace."""
+    """A client in another process and in one namespace: libkvpool, or the second client again."""
 
-    def __init__(self, peer, path, model):
-        self.process = subprocess.Popen([peer, path, model], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, program, path, model):
+        self.process = subprocess.Popen([*program, path, model], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def tell(self, command, *numbers, prompt=()):
         self.process.stdin.write(" ".join([command, *map(str, numbers), *map(str, prompt)]) + "\n")
@@ -63,6 +64,7 @@ class Pair(daemon.Case):
     """Both clients in the namespace of the test."""
 
     peer_program = None
+    child_program = [sys.executable, "-B", os.path.join(sys.path[0], "child.py")]
 
     def setUp(self):
         self.second = kvpool2.Client(self.daemon.path)
@@ -70,8 +72,8 @@ class Pair(daemon.Case):
         self.ns = self.second.open(**self.shape())
         self.peer = self.start_peer()
 
-    def start_peer(self):
-        peer = Peer(self.peer_program, self.daemon.path, self.shape()["model"])
+    def start_peer(self, program=None):
+        peer = Peer(program or self.peer_program, self.daemon.path, self.shape()["model"])
         self.addCleanup(lambda: peer.process.stdin.closed or peer.end())
         return peer
 
@@ -211,25 +213,50 @@ class Together(Pair):
 
     def test_second_client_is_killed(self):
         prompt = self.prompt(1, 48)
-        program = ("import sys; sys.path[:0] = sys.argv[3:]; import daemon, kvpool2\n"
-                   "c = kvpool2.Client(sys.argv[1]); ns = c.open(**daemon.SHAPE | {'model': sys.argv[2]})\n"
-                   "p = [int(n) for n in sys.stdin.readline().split()]\n"
-                   "def fill(i, block): block[:] = daemon.content(3, i)\n"
-                   "ns.publish(p[:16], fill); lease = ns.acquire(p); k = ns.keys(p); w = ns.reserve(k[1:], k[0])\n"
-                   "w.block(w.grants[0])[:100] = bytes(100); print(lease.tokens, w.verdicts, flush=True)\n"
-                   "sys.stdin.readline()\n")
-        with subprocess.Popen([sys.executable, "-B", "-c", program, self.daemon.path, self.shape()["model"], *sys.path[:1]],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-            print(*prompt, file=other.stdin, flush=True)
-            self.assertEqual(other.stdout.readline(), "16 [1, 1]\n")
-            self.assertEqual(self.peer.ask("reserve", 0, prompt=prompt), [PRESENT, BUSY, BUSY])
-            self.peer.tell("wait", 0, 20000, prompt=prompt)
-            other.kill()
-            self.assertEqual(self.peer.hear(), ["16"])
+        child = self.start_peer(self.child_program)
+        self.assertEqual(child.ask("publish", 3, prompt=prompt[:16]), [1])
+        self.assertEqual(child.ask("acquire", prompt=prompt), [16, memory.NOT_CACHED])
+        self.assertEqual(child.ask("reserve", 1, prompt=prompt), [GRANTED] * 2)
+        self.assertEqual(self.peer.ask("reserve", 0, prompt=prompt), [PRESENT, BUSY, BUSY])
+        self.peer.tell("wait", 0, 20000, prompt=prompt)
+        child.kill()
+        self.assertEqual(self.peer.hear(), ["16"])
         self.assertEqual(self.peer.ask("publish", 3, prompt=prompt), [2])
         self.assertEqual(self.peer.ask("acquire", prompt=prompt + [1]), [48, memory.COMPLETE])
         for i in range(3):
             self.assertEqual(self.peer.block(i), content(3, i))
+
+    def test_killed_anywhere(self):
+        """Either one dies while it stores; what the others find has the right bytes, and can be completed."""
+        r = random.Random(SEED)
+        for n in range(12):
+            victim = self.start_peer(self.child_program if n % 2 else None)
+            prompt = self.prompt(n, 100 * BLOCK_TOKENS)
+            victim.ask("publish", n, prompt=prompt[:r.randrange(1, 50) * BLOCK_TOKENS])
+            victim.tell("publish", n, prompt=prompt)
+            select.select([victim.process.stdout], [], [], r.random() * (0.004 if n % 2 else 0.0004))
+            victim.kill()
+            lease = self.ns.acquire(prompt)
+            there = len(lease)
+            self.assertEqual(self.peer.ask("acquire", prompt=prompt)[0], lease.tokens)
+            self.publish(prompt, n)
+            self.assertEqual(lease.extend(prompt), 99 * BLOCK_TOKENS)
+            self.assertEqual(self.peer.ask("acquire", prompt=prompt)[0], lease.tokens)
+            for i in {0, there - 1, min(there, 98), 98}:
+                self.assertEqual([bytes(lease.block(i)), self.peer.block(i)], [content(n, i)] * 2)
+            lease.release()
+
+    def test_single_flight(self):
+        """Both store the same at the same time: each block is stored once."""
+        both = 0
+        for n in range(60):
+            prompt = self.prompt(n, (20 + n) * BLOCK_TOKENS)
+            self.peer.tell("publish", 1, prompt=prompt)
+            ours = self.publish(prompt, 1)
+            theirs = int(self.peer.hear()[0])
+            self.assertEqual(ours + theirs, 20 + n)
+            both += bool(ours)
+        self.assertGreater(both, 0)
 
     def test_operators_see_the_same(self):
         """What a lookup tells the daemon: the same rows for the same lookups."""
@@ -348,18 +375,12 @@ class Pressure(Pair):
         """They go with it: the library needs the room, and gets it."""
         prompt = self.prompt(0, 20 * BLOCK_TOKENS)
         self.publish(prompt, 5)
-        program = ("import sys; sys.path[:0] = sys.argv[3:]; import daemon, kvpool2\n"
-                   "ns = kvpool2.Client(sys.argv[1]).open(**daemon.SHAPE | {'model': sys.argv[2]})\n"
-                   "lease = ns.acquire([int(n) for n in sys.stdin.readline().split()]); print(lease.tokens, flush=True)\n"
-                   "sys.stdin.readline()\n")
-        with subprocess.Popen([sys.executable, "-B", "-c", program, self.daemon.path, self.shape()["model"], *sys.path[:1]],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-            print(*prompt, 1, file=other.stdin, flush=True)
-            self.assertEqual(other.stdout.readline(), f"{20 * BLOCK_TOKENS}\n")
-            for n in range(1, 40):
-                self.peer.ask("publish", 1, prompt=self.prompt(n, 50 * BLOCK_TOKENS))
-            self.assertEqual(self.admin(frames.STATUS)["leased_bytes"], 20 * daemon.BLOCK_BYTES)
-            other.kill()
+        child = self.start_peer(self.child_program)
+        self.assertEqual(child.ask("acquire", prompt=prompt + [1]), [20 * BLOCK_TOKENS, memory.COMPLETE])
+        for n in range(1, 40):
+            self.peer.ask("publish", 1, prompt=self.prompt(n, 50 * BLOCK_TOKENS))
+        self.assertEqual(self.admin(frames.STATUS)["leased_bytes"], 20 * daemon.BLOCK_BYTES)
+        child.kill()
         n = 40
         while self.ns.wait(self.ns.keys(prompt)[:1], 0)[0]:  # asks, and uses nothing
             self.peer.ask("publish", 1, prompt=self.prompt(n, 50 * BLOCK_TOKENS))
@@ -387,5 +408,5 @@ class Pressure(Pair):
 
 if __name__ == "__main__":
     daemon.skip_unless_able()
-    daemon.Case.kvpoold, Pair.peer_program = sys.argv[1:]
+    daemon.Case.kvpoold, Pair.peer_program = sys.argv[1], sys.argv[2:]
     unittest.main(argv=sys.argv[:1], verbosity=1)
