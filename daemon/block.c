@@ -75,8 +75,8 @@ struct extent *block_extent(const struct pool *p, uint32_t d)
 }
 
 /*
- * The list that d goes into; its parent is not in the heap. While a flush is under way, a root that an eviction gives back is the
- * flush's, as it nearly surely was before.
+ * The list that d goes into; its parent is not in the heap. While a flush is under way, a root that
+ * an eviction gives back is the flush's, as it nearly surely was before.
  */
 static uint32_t *siblings(struct pool *p, uint32_t d)
 {
@@ -161,12 +161,6 @@ void block_pass(struct pool *p, uint32_t d)
 
 	if (parent != DESC_NONE && block_state(p, parent) == DESC_COMMITTED)
 		lru_touch(&block_namespace(p, d)->lru, parent, p->block[d].lru.used);
-}
-
-void block_left(struct pool *p, uint32_t d)
-{
-	block_pass(p, d);
-	block_leaf(p, block_parent(p, d));
 }
 
 void block_leaves(struct pool *p, uint32_t d)

@@ -85,9 +85,6 @@ void block_touch(struct pool *p, uint32_t d, uint64_t now);
 /* d, which has its time, goes for good: its parent, if it is COMMITTED, was used when d was. */
 void block_pass(struct pool *p, uint32_t d);
 
-/* The same, and d is out of its tree: the parent may be a leaf now. */
-void block_left(struct pool *p, uint32_t d);
-
 /* The same for a leaf d that is in the heap: it leaves it, and its parent may take its place. */
 void block_leaves(struct pool *p, uint32_t d);
 

@@ -138,7 +138,6 @@ void handler_status(struct request *rq)
 	reply.page_size = page;
 	reply.huge_pages = (char *)hostmem_pages_name(d->hostmem->pages);
 	reply.numa = d->hostmem->numa;
-	reply.log_level = (char *)log_level_name(log_level());
 	reply.epoch = pool_epoch(d->pool);
 	reply.counters_ns = rq->now - (since->at ?: d->started);
 	domain_drain_touches(d, rq->now);

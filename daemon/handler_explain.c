@@ -8,8 +8,7 @@
 #include "daemon/insight.h"
 
 /* An item has at most some 750 bytes, with a model name of the longest kind. */
-#define REQUESTS_PAGE  32u
-#define REQUESTS_LIMIT 256u
+#define REQUESTS_PAGE 32u
 
 static_assert(REQUESTS_PAGE * 1000 < FRAME_MAX, "a page of a list fits a packet");
 
@@ -169,7 +168,7 @@ static void requests_list(struct request *rq, struct requests_query *q, uint32_t
 	const struct past_lookup *e;
 
 	while ((e = requests_newest(&rq->domain->requests, q, &ring)) != NULL) {
-		if (reply.n_items == MIN(limit, REQUESTS_PAGE)) {
+		if (reply.n_items == limit) {
 			reply.next = q->before;
 			break;
 		}
@@ -201,5 +200,5 @@ void handler_requests(struct request *rq)
 	if ((m->session || *m->client) && !requests_has_client(rq->domain, &q))
 		requests_fail(rq, m);
 	else
-		requests_list(rq, &q, MIN(m->limit ?: 1, REQUESTS_LIMIT));
+		requests_list(rq, &q, MIN(m->limit ?: 1, REQUESTS_PAGE));
 }

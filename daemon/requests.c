@@ -58,7 +58,6 @@ void requests_add(struct requests *r, struct request_ring **user, uint64_t sessi
 	e = &ring->entry[ring->next++ % REQUESTS_RING];
 	*e = *p;
 	e->number = r->last;
-	ring->used = p->when;
 	list_del(&ring->link);
 	list_add(&r->rings, &ring->link);
 }

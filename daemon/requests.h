@@ -36,8 +36,7 @@ struct request_ring {
 	struct list link;           /* of all, that of the latest lookup first */
 	struct request_ring **user; /* the session's, until it ends */
 	uint64_t session;
-	uint64_t used; /* when */
-	uint64_t ended;
+	uint64_t ended; /* when */
 	char client[PROTO_TEXT_MAX + 1];
 	struct past_lookup entry[REQUESTS_RING];
 	uint32_t next;

@@ -147,7 +147,7 @@ static void book(struct session *s, const struct claim *c, const struct session_
 	pool_missed(p, c->ns, l.why_tail, l.tail);
 }
 
-uint32_t touches_drain(struct session *s, uint64_t now)
+void touches_drain(struct session *s, uint64_t now)
 {
 	struct region *r = s->region;
 	uint64_t lost = r->touches_lost;
@@ -166,7 +166,6 @@ uint32_t touches_drain(struct session *s, uint64_t now)
 		touches_settle(s);
 	if (n)
 		s->active = now;
-	return n;
 }
 
 void touches_settle(struct session *s)

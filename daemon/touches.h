@@ -12,9 +12,9 @@
 /*
  * Takes what is in the ring of a session that has a region: at most one ring full, whatever its
  * client does meanwhile. Records for namespaces that it has not open count as missed, and for
- * nothing else. Returns how many there were.
+ * nothing else.
  */
-uint32_t touches_drain(struct session *s, uint64_t now);
+void touches_drain(struct session *s, uint64_t now);
 
 /* A lookup that came as a message: n keys, of which the first ones are present, up to desc. */
 void touches_tell(struct session *s, uint32_t ns, const struct block_key *keys, uint32_t n,

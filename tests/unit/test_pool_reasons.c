@@ -72,7 +72,7 @@ static void a_batch_says_itself_why_it_goes(void **state)
 	d = fixture_find(&f, &keys[1]);
 	lru_remove(&x->lru, d);
 	block_unhang(f.p, d);
-	block_left(f.p, d);
+	block_leaf(f.p, block_parent(f.p, d));
 	assert_int_equal(evictor_take(f.p, &d, 1, MISS_RESIZED, f.now), 1);
 	assert_int_equal(why(1, 1), MISS_RESIZED);
 }

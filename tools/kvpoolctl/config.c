@@ -33,7 +33,7 @@ static const struct table_column columns[COL_MAX] = {
 		       "What the files say now and is not in force; in \"diff\"" },
 	[COL_RESTART] = { "RESTART", TABLE_EXTRA,
 			  "\"yes\": a change needs a restart; in \"diff\"" },
-	[COL_TYPE] = { "TYPE", TABLE_EXTRA, "size, duration, count, percent, choice, text" },
+	[COL_TYPE] = { "TYPE", TABLE_EXTRA, "size, duration, count or choice" },
 	[COL_CHOICES] = { "CHOICES", TABLE_EXTRA, "What may be chosen" },
 	[COL_HELP] = { "HELP", TABLE_EXTRA | TABLE_ELASTIC, "What it is for" },
 };
