@@ -52,7 +52,8 @@ int namespace_grow(struct pool *p, struct namespace *ns, uint32_t first, uint64_
 	return r ? r : extent_new(&p->extents, s, first, now);
 }
 
-void namespace_shrink(struct pool *p, struct namespace *ns)
+/* Gives its extents without a block back, and has them punched. */
+static void shrink(struct pool *p, struct namespace *ns)
 {
 	struct extent *e, *tmp;
 
@@ -76,7 +77,7 @@ void namespace_shrink_unused(struct pool *p)
 {
 	for (struct namespace *ns = NULL; (ns = namespace_next(p, ns)) != NULL;)
 		if (!ns->holds && is_empty(ns))
-			namespace_shrink(p, ns);
+			shrink(p, ns);
 }
 
 static struct namespace *find_seed(struct pool *p, const uint8_t *seed)
@@ -111,7 +112,7 @@ static uint32_t find_near(struct pool *p, const struct namespace *self)
 static void close_namespace(struct pool *p, struct namespace *ns)
 {
 	store_release(&p->control.ns[ns->number].state, NS_FREE);
-	namespace_shrink(p, ns);
+	shrink(p, ns);
 	namespace_fini(ns);
 }
 
@@ -260,5 +261,5 @@ void pool_ns_drop(struct pool *p, uint32_t ns)
 
 	x->holds--;
 	if (!x->holds && is_empty(x))
-		namespace_shrink(p, x);
+		shrink(p, x);
 }

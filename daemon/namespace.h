@@ -53,12 +53,9 @@ struct namespace *namespace_get(const struct pool *p, uint32_t number);
 /* Hands it the free granules from first on. 0 or -ENOMEM. */
 int namespace_grow(struct pool *p, struct namespace *ns, uint32_t first, uint64_t now);
 
-/* Gives its extents without a block back, and has them punched. */
-void namespace_shrink(struct pool *p, struct namespace *ns);
-
 /*
- * The same for all that nobody holds and that have no block left, whatever became of the last one:
- * whoever comes back starts from nothing.
+ * Gives back, and has punched, the extents of those that nobody holds and that have no block left,
+ * whatever became of the last one: whoever comes back starts from nothing.
  */
 void namespace_shrink_unused(struct pool *p);
 

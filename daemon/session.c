@@ -21,7 +21,7 @@
 /* Without taking one packet of those that wait for it. */
 #define SESSION_STUCK_NS (30 * NSEC_PER_SEC)
 
-const char *session_reason_name(enum session_reason r)
+static const char *reason_name(enum session_reason r)
 {
 	static const char *const names[REASON_MAX] = {
 		[REASON_NONE] = "none",         [REASON_CLEAN] = "clean",
@@ -219,7 +219,7 @@ static void session_log_end(const struct session *s)
 		 LOG_NUMBER("session", s->number), LOG_TEXT("client", *s->name ? s->name : NULL),
 		 LOG_NUMBER("client_pid", s->peer.pid), LOG_NUMBER("client_uid", s->peer.uid),
 		 LOG_TEXT("domain", s->domain->cfg.name),
-		 LOG_TEXT("reason", session_reason_name(s->reason)), LOG_TEXT("detail", s->detail));
+		 LOG_TEXT("reason", reason_name(s->reason)), LOG_TEXT("detail", s->detail));
 }
 
 static void session_end_requests(struct session *s, uint64_t now)

@@ -53,8 +53,6 @@ enum session_reason {
 	REASON_MAX,
 };
 
-const char *session_reason_name(enum session_reason r);
-
 #define SESSION_NAMESPACES 64u
 #define SESSION_WAITS      64u
 #define SESSION_WAIT_KEYS  8192u /* of all its waits, 256 KiB */
