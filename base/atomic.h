@@ -18,7 +18,6 @@
 #define add_relaxed(p, v)    __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define add_acq_rel(p, v)    __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
 #define or_acq_rel(p, v)     __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
-#define and_acq_rel(p, v)    __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL)
 #define xchg_acq_rel(p, v)   __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 
 /* Compare and swap: true when *p was *expected and is now v; otherwise *expected is what *p was. */

@@ -9,8 +9,6 @@ struct list {
 	struct list *next, *prev;
 };
 
-#define LIST_INIT(name) { &(name), &(name) }
-
 static inline void list_init(struct list *l)
 {
 	l->next = l->prev = l;

@@ -32,7 +32,6 @@ enum flag_value {
 	VALUE_OBJECT, /* a client, namespace, pin or prefix */
 	VALUE_SECTION,
 	VALUE_COLUMNS,
-	VALUE_MAX,
 };
 
 struct flag {

@@ -5,8 +5,6 @@
 #include "tools/kvpoolctl/flow.h"
 #include "tools/kvpoolctl/style.h"
 
-#define CHOICES_INDENT 31u /* below what the option does */
-
 static void print_flag(const struct flag *f, FILE *out)
 {
 	char letter[3] = { '-', (char)f->letter, '\0' };
