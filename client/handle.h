@@ -6,8 +6,8 @@
  * The hit path reads alive and current, adds to stray, and touches nothing else of it. Everything
  * else is for calls that may block.
  *
- * Locks, in this order: ops.lock, lock, rpc->lock, ops.port.lock; error_lock is taken under any. None is held while
- * anything waits, but for link_changed.
+ * Locks, in this order: ops.lock, lock, rpc->lock, ops.port.lock; error_lock is taken under any.
+ * None is held while anything waits, but for link_changed.
  */
 #ifndef KVP_CLIENT_HANDLE_H
 #define KVP_CLIENT_HANDLE_H

@@ -6,8 +6,8 @@
  * A writer that goes on reading its own block stores the hazard word of the RESERVED descriptor
  * before it sends the commit. The word does nothing until the block is COMMITTED, and from then on
  * no eviction takes it: the daemon reads the commit behind the word, and its scans behind the
- * commit. (tests/models: unnamed, named) So each block of a message needs a word of its own, since it
- * may be the last one that is committed; a lease has one to spare for it. Afterwards the word of
+ * commit. (tests/models: unnamed, named) So each block of a message needs a word of its own, since
+ * it may be the last one that is committed; a lease has one to spare for it. Afterwards the word of
  * the deepest block is kept where it is: moving it to another place could make a scan miss both.
  */
 #ifndef KVP_CLIENT_HOLD_H

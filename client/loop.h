@@ -39,8 +39,7 @@ void loop_close(struct loop *l, int forked);
 /* Makes it readable. From any thread, under any lock; does nothing before loop_open. */
 void loop_ring(struct loop *l);
 
-/* What there is to do, bits of enum loop_ready; quiets timer and event. Without descriptors: all.
- */
+/* What there is to do: bits of enum loop_ready, all without descriptors. Quiets timer and event. */
 unsigned int loop_look(struct loop *l);
 
 /* Watches the socket of r (NULL: none) for these events. */

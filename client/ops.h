@@ -15,8 +15,7 @@
 #include "client/loop.h"
 #include "client/rpc.h"
 
-/* Operations of one handle under way at once; those that ended and were not finished do not count.
- */
+/* Operations of one handle under way at once; one that ended and was not finished is none. */
 #define OPS_MAX 4096u
 
 /* Callbacks in one kvpool_dispatch. */

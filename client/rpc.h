@@ -78,8 +78,7 @@ struct rpc_call {
  */
 typedef void (*rpc_stray)(void *arg, struct rpc *r, enum proto_op op, const ProtobufCMessage *m);
 
-/* Takes the connected socket. Returns 0 and one reference, or -ENOMEM; the socket is closed then.
- */
+/* Takes the connected socket. Returns 0 and one reference, or -ENOMEM with the socket closed. */
 int rpc_new(int sock, rpc_stray stray, void *arg, struct rpc **ret);
 
 struct rpc *rpc_ref(struct rpc *r);

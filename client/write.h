@@ -21,8 +21,7 @@ struct write_block {
 	uint8_t has_crc; /* 2: computed for a commit that was started, and good for that one only */
 };
 
-/* Arrays of one message, at most FRAME_KEYS_MAX entries: made once, so that a commit cannot fail.
- */
+/* Arrays of one message, FRAME_KEYS_MAX entries at most: made once, since a commit must not fail. */
 struct write_message {
 	uint32_t *desc, *crc, *block; /* block: which one of the write each entry is about */
 	uint64_t *gen;

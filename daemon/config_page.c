@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_page MAN|EXAMPLE TEXT: writes, from the table of keys, the page kvpool.conf(5) in the form
- * of scdoc(5), or a file to start from. TEXT is the part of it that people write; a line "@KEYS@" in
- * it is where the keys go. Part of the build, not installed.
+ * config_page man|example TEXT: writes, from the table of keys, the page kvpool.conf(5) in the form
+ * of scdoc(5), or a file to start from. TEXT is the part of it that people write; a line "@KEYS@"
+ * in it is where the keys go. Part of the build, not installed.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,8 +14,7 @@ struct configurator {
 	struct config_places places;
 	uint64_t memory;
 	struct settings files, line, set; /* layers, as they were read last */
-	/* Each key once, in the order of the table, with its default where nobody set it; then
-	 * rules. */
+	/* Each key once, in the order of the table, or its default; then rules. */
 	struct settings in_force;
 	struct config *config; /* the same, as values */
 	unsigned int n_files;
@@ -211,8 +210,7 @@ static void configurator_diff(const struct configurator *c, const struct setting
 	}
 }
 
-/* Puts what was made in force. All of it is the configurator's own then; if not, nothing changed.
- */
+/* Puts what was made in force, and takes it over; if it fails, nothing changed. */
 static int configurator_switch(struct configurator *c, struct settings *in_force,
 			       char why[CONFIGURATOR_WHY_BYTES])
 {

@@ -76,7 +76,7 @@ int configurator_reload(struct configurator *c, struct configurator_changes *ret
 int configurator_set(struct configurator *c, const struct config_key *key, const char *glob,
 		     const char *value, char why[CONFIGURATOR_WHY_BYTES]);
 
-/* The value in force of a key, as text; NULL for a rule that there is none of. */
+/* What is in force of a key, and where it comes from; NULL for a rule that there is none of. */
 const struct setting *configurator_find(const struct configurator *c, const struct config_key *key,
 					const char *glob);
 

@@ -289,7 +289,12 @@ int pool_pin_for_verify(struct pool *p, uint32_t desc, uint64_t gen, uint64_t *r
 int pool_verify_done(struct pool *p, uint32_t desc, uint64_t gen, int wrong, uint64_t now)
 {
 	struct verify_pin *v = find_verify(p, desc, gen);
-	struct gathered g = { .chain = { DESC_NONE, DESC_NONE }, .room = UINT32_MAX, .why = MISS_CORRUPT, .now = now };
+	struct gathered g = {
+		.chain = { DESC_NONE, DESC_NONE },
+		.room = UINT32_MAX,
+		.why = MISS_CORRUPT,
+		.now = now,
+	};
 
 	if (!v)
 		return 0;

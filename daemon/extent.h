@@ -4,9 +4,9 @@
  *
  * An extent belongs to one namespace, as a whole. Its slots are handed out last-in first-out, the
  * extent whose slot was freed last first: cold pages cost nine times as much as warm ones. Extents
- * with unnamed blocks come behind the others, so that fewer are of both kinds. Slots
- * that come out of quarantine are "late": they go only when no namespace's other slot is free,
- * since a writer that was taken for dead may still write there.
+ * with unnamed blocks come behind the others, so that fewer are of both kinds. Slots that come out
+ * of quarantine are "late": they go only when no other slot of the namespace is free, since a
+ * writer that was taken for dead may still write there.
  *
  * The table has a granule for each part of the memory's whole size. How many of them may have
  * memory at once is the limit, which a resize changes: any of them, wherever they lie, so that a

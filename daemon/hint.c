@@ -19,7 +19,8 @@ static uint64_t before_all(const struct pool *p, const struct namespace *ns)
  */
 static int is_its_own(const struct pool *p, uint32_t d, uint32_t below, uint64_t last)
 {
-	if (pin_holds(&p->pin, d) || p->block[d].lru.used > last || block_child(&p->block[d]) != below)
+	if (pin_holds(&p->pin, d) || p->block[d].lru.used > last ||
+	    block_child(&p->block[d]) != below)
 		return 0;
 	return below == DESC_NONE || p->block[below].next == DESC_NONE;
 }

@@ -75,8 +75,7 @@ int hostmem_clear(const struct hostmem *m, uint64_t offset, uint64_t bytes)
 	return 0;
 }
 
-/* The daemon's mapping, through a descriptor that cannot write. reserve: with all pages it needs.
- */
+/* The daemon's mapping, through a descriptor that cannot write. reserve: with all its pages. */
 static int map_memory(struct hostmem *m, int reserve)
 {
 	_cleanup_fd_ int fd = fd_reopen_readonly(m->fd);
@@ -298,8 +297,7 @@ static void choose_pages(struct hostmem *m, enum config_huge_pages wanted)
 
 	m->pages = HOSTMEM_4K;
 	m->populate_mapped = 0;
-	/* With smaller granules a page would reach into memory that is somebody else's, or
-	 * nobody's. */
+	/* With smaller granules a page would reach into what is somebody else's, or nobody's. */
 	if (wanted == CONFIG_HUGE_NEVER || m->granule_shift < HUGE_SHIFT) {
 		m->populate_mapped = touch_is_huge(0);
 		return;

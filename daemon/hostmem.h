@@ -6,8 +6,8 @@
  *
  *   hugetlb   2 MiB, out of those that the kernel holds ready (vm.nr_hugepages). All of them are
  *             taken before anybody is served, since whoever touches one that is not there and not
- *             to be had is killed. So such a pool does not grow, and what it once gave back is
- * gone. thp       transparent ones, where the kernel lets shared memory have them. They come as the
+ *             to be had is killed. So such a pool does not grow, and what it gave back is gone.
+ *   thp       transparent ones, where the kernel lets shared memory have them. They come as the
  *             daemon populates extents through its own mapping.
  *   4k        small ones.
  */

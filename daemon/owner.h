@@ -49,8 +49,10 @@ uint32_t owner_allowance(const struct pool *p, const struct pool_owner *o,
 uint32_t owner_allowance_unnamed(const struct pool *p, const struct pool_owner *o,
 				 const struct namespace *ns);
 
-/* Sends reservations to quarantine that are older than reservation_ns. Returns when the next one
- * is due, UINT64_MAX for never. Spends budget, one for each block. */
+/*
+ * Sends reservations to quarantine that are older than reservation_ns. Returns when the next one is
+ * due, UINT64_MAX for never. Spends budget, one for each block.
+ */
 uint64_t owner_time_out(struct pool *p, uint64_t now, uint32_t *budget);
 
 /* Frees quarantined blocks of owners that are gone, whose time has come. Returns as above. */

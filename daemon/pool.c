@@ -143,7 +143,6 @@ static int make_parts(struct pool *p)
 	if (r < 0)
 		return r;
 	r = random_words(gone.salt, KEY_WORDS);
-
 	if (r < 0)
 		return r;
 	r = keymap_init(&p->keymap, &p->control, &reserved);
@@ -161,9 +160,8 @@ static int make_parts(struct pool *p)
 
 static int pool_make(struct pool *p)
 {
-	int r;
-
 	uint64_t granule = UINT64_C(1) << (p->cfg.granule_shift & 63);
+	int r;
 
 	if (p->cfg.max_blocks > POOL_BLOCKS_MAX || p->cfg.pool_bytes & (granule - 1) ||
 	    p->cfg.pool_bytes < granule || p->cfg.pool_bytes > p->cfg.max_bytes)

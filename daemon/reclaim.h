@@ -5,10 +5,11 @@
  * The rule. An extent may go when no slot of it is RESERVED or in QUARANTINE, nothing in the
  * subtrees of its blocks is pinned, RESERVED or DOOMED, and
  *
- *   - no block is in it; or - the taker has no extent at all, and the giver has more than the taker
- *   takes, or was idle there for RECLAIM_IDLE; or - the giver was idle there for RECLAIM_IDLE, and
- *   for more than twice as long as the taker's own oldest leaf, which the taker would evict
- *   otherwise.
+ *   - no block is in it; or
+ *   - the taker has no extent at all, and the giver has more than the taker takes, or was idle
+ *     there for RECLAIM_IDLE; or
+ *   - the giver was idle there for RECLAIM_IDLE, and for more than twice as long as the taker's own
+ *     oldest leaf, which the taker would evict otherwise.
  *
  * Priorities (policy/priority.h) make the giver's time longer, or shorter, by what the taker's is
  * above its own; but what was used within RECLAIM_IDLE is nobody's to take.

@@ -18,8 +18,8 @@ void reserve_publish(struct pool *p, struct pool_owner *o, uint32_t d,
 		     const struct block_key *key, uint64_t bucket, uint32_t crc, uint64_t now);
 
 /*
- * RESERVED -> QUARANTINE for a loose block with a key and nothing below it: the key is free at once, and
- * remembered as one that is missing for that reason.
+ * RESERVED -> QUARANTINE for a loose block with a key and nothing below it: the key is free at
+ * once, and remembered as one that is missing for that reason.
  */
 void reserve_void(struct pool *p, uint32_t d, enum miss_reason why, uint64_t now);
 

@@ -54,8 +54,8 @@ void lru_insert(struct lru *l, uint32_t block);
 void lru_remove(struct lru *l, uint32_t block);
 
 /*
- * Instead of a leaf that goes, the block that is a leaf by that, whose link is LRU_NONE. Its time is
- * most often that of the one that goes, so that it need not move.
+ * Instead of a leaf that goes, the block that is a leaf by that, whose link is LRU_NONE. Its time
+ * is most often that of the one that goes, so that it need not move.
  */
 void lru_replace(struct lru *l, uint32_t block, uint32_t with);
 

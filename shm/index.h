@@ -14,7 +14,7 @@
 #include "shm/control.h"
 #include "shm/word.h"
 
-/* All of a bucket at once, unless somebody has to see each word: a sanitizer, a simulated machine. */
+/* A bucket at once, unless somebody has to see each word: a sanitizer, a simulated machine. */
 #if defined(__SSE2__) && !defined(KVP_TSAN) && !defined(KVP_SIMULATED)
 #define INDEX_WIDE
 #include <emmintrin.h>
