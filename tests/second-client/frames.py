@@ -57,7 +57,7 @@ MESSAGES = {
               {"verdict": (1, "b"), "desc": (2, "f"), "gen": (3, "v"), "slot": (4, "f"), "full": (5, "u")}),
     COMMIT: ({"desc": (1, "f"), "gen": (2, "v"), "crc": (3, "f"), "keys": (4, "b"), "parent": (5, "b")}, VERDICT_ONLY),
     ABORT: ({"desc": (1, "f"), "gen": (2, "v")}, VERDICT_ONLY),
-    WAIT: (KEYS_OF_NS | {"timeout_ms": (3, "u")}, {"present": (1, "u"), "timed_out": (2, "u")}),
+    WAIT: ({**KEYS_OF_NS, "timeout_ms": (3, "u")}, {"present": (1, "u"), "timed_out": (2, "u")}),
     TOUCH: (KEYS_OF_NS, PRESENT_ONLY),
     LOCATE: (KEYS_OF_NS, {"found": (1, "u")}),
     REPORT: ({"desc": (1, "u"), "gen": (2, "u")}, {"doomed": (1, "u")}),
