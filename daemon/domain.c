@@ -75,14 +75,12 @@ static void domain_pin_ended(void *ctx, const struct pool_pin *pin, enum pool_pi
 	};
 	struct domain *d = ctx;
 	char id[LOG_HEX_BYTES];
-	const char *model = NULL;
-	const uint8_t *seed;
 
-	(void)pool_ns_names(d->pool, pin->ns, &model, &seed);
 	log_line(LOG_NOTICE, "pin ended", LOG_NUMBER("pin", pin->number),
 		 LOG_TEXT("label", *pin->label ? pin->label : NULL),
 		 LOG_TEXT("id", log_hex(&pin->key, sizeof(pin->key), id)),
-		 LOG_TEXT("namespace", model), LOG_NUMBER("blocks", pin->blocks),
+		 LOG_TEXT("namespace", pool_ns_model(d->pool, pin->ns)),
+		 LOG_NUMBER("blocks", pin->blocks),
 		 LOG_NUMBER("priority", pin->priority), LOG_TEXT("reason", reasons[why]));
 }
 
@@ -352,11 +350,8 @@ static void domain_refuse_size(const struct domain *d, uint64_t bytes, int r,
 {
 	uint32_t ns;
 	uint64_t least = pool_least_bytes(d->pool, &ns);
-	const char *model = NULL;
-	const uint8_t *seed;
+	const char *model = pool_ns_model(d->pool, ns);
 
-	if (ns != NS_NONE)
-		(void)pool_ns_names(d->pool, ns, &model, &seed);
 	if (r == -EFBIG)
 		snprintf(text, DOMAIN_WHY_BYTES,
 			 "%.2f GiB is more than the %.2f GiB that this pool can have while the daemon "
@@ -422,11 +417,10 @@ int domain_check_config(struct domain *d, const struct config *now,
 
 void domain_apply_ns(struct domain *d, uint32_t ns)
 {
+	const char *model = pool_ns_model(d->pool, ns);
 	struct config_namespace policy;
-	const uint8_t *seed;
-	const char *model;
 
-	if (pool_ns_names(d->pool, ns, &model, &seed) < 0)
+	if (!model)
 		return;
 	policy = config_namespace(d->config, model);
 	pool_ns_set_policy(d->pool, ns, policy.ttl_ns, policy.priority);

@@ -11,18 +11,17 @@
 int find_ns_matches(const struct pool *p, uint32_t ns, const char *name)
 {
 	char hex[2 * KEY_BYTES + 1];
-	const uint8_t *seed;
-	const char *model, *why;
+	const char *model = pool_ns_model(p, ns), *why;
 	size_t n = strlen(name);
 	uint64_t number;
 
-	if (pool_ns_names(p, ns, &model, &seed) < 0)
+	if (!model)
 		return 0;
 	if (!n || !strcmp(name, model))
 		return 1;
 	if (parse_count(name, 0, UINT32_MAX, &number, &why) == 0 && number == ns)
 		return 1;
-	hex_encode(seed, KEY_BYTES, hex);
+	hex_encode(pool_ns_seed(p, ns), KEY_BYTES, hex);
 	return n >= DIGITS_MIN && !strncmp(hex, name, n);
 }
 

@@ -268,12 +268,7 @@ static const char *client_state(const struct session *s, uint64_t now)
 /* The model of the namespace that it opened last, in the pool's memory. */
 static const char *client_model(const struct session *s)
 {
-	const char *model;
-	const uint8_t *seed;
-
-	if (!s->n_ns || pool_ns_names(s->domain->pool, s->ns[s->n_ns - 1], &model, &seed) < 0)
-		return NULL;
-	return model;
+	return s->n_ns ? pool_ns_model(s->domain->pool, s->ns[s->n_ns - 1]) : NULL;
 }
 
 /* An item of a list, and the numbers that are read for it. */

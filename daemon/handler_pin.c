@@ -202,15 +202,14 @@ static void pin_row(struct request *rq, const struct pool_pin *pin, struct pin_r
 {
 	const struct pool *p = rq->domain->pool;
 	const struct ns_entry *ns = &pool_control(p)->ns[pin->ns];
-	const char *model;
-	const uint8_t *seed;
+	const char *model = pool_ns_model(p, pin->ns);
 
 	kvpool__pin_item__init(&row->item);
 	find_id_of(p, pin->desc, row->id);
 	row->item.pin = pin->number;
 	row->item.id = row->id;
 	row->item.ns = pin->ns;
-	if (pool_ns_names(p, pin->ns, &model, &seed) == 0)
+	if (model)
 		row->item.namespace_ = (char *)model;
 	row->item.tokens = (uint64_t)pin->blocks * ns->block_tokens;
 	row->item.bytes = pin->blocks * ns->stride;

@@ -30,19 +30,15 @@ const char *insight_client(struct domain *d, uint64_t session)
 
 uint32_t insight_ns_mark(const struct domain *d, uint32_t ns)
 {
-	const char *model;
-	const uint8_t *seed;
+	const uint8_t *seed = pool_ns_seed(d->pool, ns);
 	uint32_t mark = 0;
 
-	if (pool_ns_names(d->pool, ns, &model, &seed) == 0)
+	if (seed)
 		memcpy(&mark, seed, sizeof(mark));
 	return mark;
 }
 
 const char *insight_model(const struct domain *d, uint32_t ns)
 {
-	const char *model;
-	const uint8_t *seed;
-
-	return pool_ns_names(d->pool, ns, &model, &seed) == 0 ? model : "";
+	return pool_ns_model(d->pool, ns) ?: "";
 }

@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "daemon/model.h"
+#include "proto/check.h"
+
+static_assert(PRIORITY_DEFAULT == PROTO_PRIORITY_DEFAULT && PRIORITY_MAX == PROTO_PRIORITY_MAX,
+	      "priorities of the policy and of the protocol are the same numbers");
 
 struct namespace *namespace_get(const struct pool *p, uint32_t number)
 {
@@ -228,16 +232,18 @@ const uint8_t *pool_ns_desc(const struct pool *p, uint32_t ns, size_t *ret_n)
 	return x->desc;
 }
 
-int pool_ns_names(const struct pool *p, uint32_t ns, const char **ret_model,
-		  const uint8_t **ret_seed)
+const char *pool_ns_model(const struct pool *p, uint32_t ns)
 {
 	const struct namespace *x = namespace_get(p, ns);
 
-	if (!x)
-		return -ENOENT;
-	*ret_model = x->model;
-	*ret_seed = x->seed;
-	return 0;
+	return x ? x->model : NULL;
+}
+
+const uint8_t *pool_ns_seed(const struct pool *p, uint32_t ns)
+{
+	const struct namespace *x = namespace_get(p, ns);
+
+	return x ? x->seed : NULL;
 }
 
 void pool_ns_set_policy(struct pool *p, uint32_t ns, uint64_t ttl_ns, uint32_t priority)

@@ -213,10 +213,9 @@ int pool_ns_open(struct pool *p, const uint8_t *desc, size_t n, const struct nsd
 /* The canonical descriptor that a namespace was opened with; NULL for the number of none. */
 const uint8_t *pool_ns_desc(const struct pool *p, uint32_t ns, size_t *ret_n);
 
-/* Its model, until it is closed, and its seed (KEY_BYTES). Returns 0, -ENOENT for a number of none.
- */
-int pool_ns_names(const struct pool *p, uint32_t ns, const char **ret_model,
-		  const uint8_t **ret_seed);
+/* Its model, and its seed (KEY_BYTES), until it is closed; NULL for the number of none. */
+const char *pool_ns_model(const struct pool *p, uint32_t ns);
+const uint8_t *pool_ns_seed(const struct pool *p, uint32_t ns);
 
 /*
  * How long its blocks may lie unused (0: for ever), and its priority (policy/priority.h). From now
