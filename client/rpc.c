@@ -97,7 +97,8 @@ void rpc_forget(struct rpc *r)
 		rpc_free(r);
 }
 
-int rpc_errno(enum proto_error e)
+/* The error that stands for what a daemon refused with. */
+static int refusal_errno(enum proto_error e)
 {
 	static const int table[] = {
 		[ERROR_NONE] = EPROTO,
@@ -307,7 +308,7 @@ static int refused(struct rpc_call *call, const ProtobufCMessage *m)
 	const Kvpool__Error *e = (const Kvpool__Error *)m;
 
 	rpc_text(call->text, sizeof(call->text), e->text);
-	return rpc_errno((enum proto_error)e->code);
+	return refusal_errno((enum proto_error)e->code);
 }
 
 static int accept_reply(struct rpc_call *call, struct rpc_packet *p)
@@ -348,7 +349,7 @@ static void take_farewell(struct rpc *r, const ProtobufCMessage *m)
 	if (r->dead)
 		return;
 	rpc_text(r->said, sizeof(r->said), e->text);
-	die(r, rpc_errno((enum proto_error)e->code),
+	die(r, refusal_errno((enum proto_error)e->code),
 	    r->said[0] ? r->said : "the daemon does not say why");
 }
 
@@ -413,7 +414,7 @@ static void hear_out(struct rpc *r)
 	die(r, -ECONNRESET, "the daemon closed it");
 }
 
-/* One try of rpc_start, under the lock. -EAGAIN: the socket is full. */
+/* One try of a start, under the lock. -EAGAIN: the socket is full. */
 static int try_start(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request)
 {
 	int err = r->dead ? -ENOTCONN : send_request(r, call->op, call->id, request);
@@ -462,8 +463,9 @@ void rpc_cancel(struct rpc *r, struct rpc_call *call)
 	pthread_mutex_unlock(&r->lock);
 }
 
-int rpc_start(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request,
-	      uint64_t deadline)
+/* Sends a request. Returns 0: wait_reply must follow. Or -errno: nothing is under way then. */
+static int start(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request,
+		 uint64_t deadline)
 {
 	int err;
 
@@ -524,7 +526,7 @@ static void wait_turn(struct rpc *r, struct rpc_call *call, uint64_t left)
 	call->waits = 0;
 }
 
-int rpc_wait(struct rpc *r, struct rpc_call *call, uint64_t deadline)
+static int wait_reply(struct rpc *r, struct rpc_call *call, uint64_t deadline)
 {
 	int result;
 
@@ -553,9 +555,9 @@ int rpc_wait(struct rpc *r, struct rpc_call *call, uint64_t deadline)
 int rpc_call(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request,
 	     uint64_t deadline)
 {
-	int err = rpc_start(r, call, request, deadline);
+	int err = start(r, call, request, deadline);
 
-	return err < 0 ? err : rpc_wait(r, call, deadline);
+	return err < 0 ? err : wait_reply(r, call, deadline);
 }
 
 int rpc_attend(struct rpc *r, struct rpc_port *port)

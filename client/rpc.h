@@ -58,7 +58,7 @@ struct rpc_call {
 	enum proto_op op;
 	rpc_take take; /* NULL: that there is a reply is all */
 	void *arg;
-	struct rpc_port *port; /* NULL: for rpc_wait */
+	struct rpc_port *port; /* NULL: for rpc_call */
 	void *owner;           /* for whoever takes it out of the port */
 
 	/* The rest is rpc.c's. */
@@ -85,19 +85,10 @@ struct rpc *rpc_ref(struct rpc *r);
 struct rpc *rpc_unref(struct rpc *r);
 
 /*
- * Sends a request. Returns 0: rpc_wait must follow. Or -ENOTCONN, or -ETIMEDOUT when the socket
- * stays full; nothing is under way then.
+ * Sends a request and waits for the reply. Returns 0 after take did, or -errno: -ENOTCONN,
+ * -ETIMEDOUT (also when the socket stays full), or what the daemon refused with, in words in
+ * call->text. The call is over in any case.
  */
-int rpc_start(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request,
-	      uint64_t deadline);
-
-/*
- * Waits for the reply. Returns 0 after take did, or -errno: -ENOTCONN, -ETIMEDOUT, or what the
- * daemon refused with, in words in call->text. The call is over in any case.
- */
-int rpc_wait(struct rpc *r, struct rpc_call *call, uint64_t deadline);
-
-/* Both. */
 int rpc_call(struct rpc *r, struct rpc_call *call, const ProtobufCMessage *request,
 	     uint64_t deadline);
 
@@ -156,8 +147,5 @@ uint64_t rpc_requests(struct rpc *r);
 
 /* Copies text of the daemon's, cut to size; "" when it is not fit to show (proto/text.h). */
 void rpc_text(char *out, size_t size, const char *text);
-
-/* The error that stands for what a daemon refused with. */
-int rpc_errno(enum proto_error e);
 
 #endif
