@@ -20,11 +20,11 @@ struct publishing {
 	struct kvpool_ns *ns;
 	const struct chain *chain;
 	const struct source *source;
-	size_t at;    /* next block of the chain */
-	size_t run;   /* blocks in one message */
+	size_t at;  /* next block of the chain */
+	size_t run; /* blocks in one message */
 	int stored;
 	int restarted;
-	int full;     /* FULL was the answer to the first block that is not there */
+	uint32_t full; /* enum proto_full: why the first block that is not there had no room */
 };
 
 /*
@@ -85,7 +85,7 @@ static void move_on(struct publishing *p, const struct kvpool_write *w)
 		p->at += w->n_blocks;
 		return;
 	}
-	p->full = w->full && !p->stored;
+	p->full = p->stored ? FULL_NONE : w->full;
 	/* What was cached when it was looked up is gone: once from the start. */
 	if (w->blocks[0].verdict == KVPOOL_NO_PARENT && p->at && !p->restarted) {
 		p->restarted = 1;
@@ -114,6 +114,21 @@ static int publish_run(struct publishing *p)
 	return MIN(r, 0);
 }
 
+/* What to do about it. */
+static const char *full_hint(uint32_t full)
+{
+	switch (full) {
+	case FULL_QUOTA:
+		return "this program has reserved all that it may (limits.client_reserved_max); "
+		       "commit or free what it has";
+	case FULL_INDEX:
+	case FULL_DESCRIPTORS:
+		return "there are as many blocks as may be; raise host.max_blocks";
+	default:
+		return "all of it is being read, written or kept; kvpoolctl clients shows by whom";
+	}
+}
+
 static int publish_chain(struct kvpool_ns *ns, const struct chain *chain, const struct source *s)
 {
 	struct publishing p = { .ns = ns, .chain = chain, .source = s };
@@ -122,8 +137,9 @@ static int publish_chain(struct kvpool_ns *ns, const struct chain *chain, const 
 	while (!err && p.at < chain->n)
 		err = publish_run(&p);
 	if (!err && p.full)
-		err = handle_error(ns->pool, -ENOSPC, "no room for blocks of namespace \"%s\": %s",
-				   ns->model, proto_full_name(p.full));
+		err = handle_error(ns->pool, -ENOSPC,
+				   "no room for blocks of namespace \"%s\": %s: %s", ns->model,
+				   proto_full_name(p.full), full_hint(p.full));
 	return err < 0 ? err : p.stored;
 }
 

@@ -312,6 +312,7 @@ static void quota(void **state)
 	struct fixture *f = *state;
 	struct kvpool_write *w;
 	int32_t tokens[4 * BT + 1];
+	char text[256];
 
 	configure(f, "limits.client_reserved_max", "2M");
 	pattern_tokens(1, 4, tokens);
@@ -321,6 +322,14 @@ static void quota(void **state)
 	assert_int_equal(kvpool_commit(w, 2), 2);
 	kvpool_write_free(w);
 	expect_missed(f, 1, 4, 2, MISS_QUOTA);
+
+	pattern_tokens(3, 4, tokens);
+	assert_int_equal(kvpool_reserve(f->ns, tokens, 4 * BT, 0, &w), 2);
+	assert_int_equal(pattern_publish(f->ns, 2, 2), -ENOSPC);
+	kvpool_error(f->pool, text, sizeof(text));
+	assert_non_null(strstr(text, ": quota: "));
+	assert_non_null(strstr(text, "limits.client_reserved_max"));
+	kvpool_write_free(w);
 }
 
 static void expired(void **state)

@@ -271,7 +271,8 @@ static void test_full(void **state)
 	check_verdicts(3, 5, KVPOOL_FULL);
 	fake_tokens(other, 1, 9);
 	assert_int_equal(kvpool_publish_iov(ns, tokens + BT, BT, 0, &iov, 1), -ENOSPC);
-	check_error("no room for blocks of namespace \"m\": pool");
+	check_error("no room for blocks of namespace \"m\": pool: all of it is being read, written "
+		    "or kept; kvpoolctl clients shows by whom");
 	kvpool_write_free(w);
 	kvpool_write_free(rest[0]);
 	free(many);
