@@ -224,14 +224,16 @@ int kvpool_lease_scatter(struct kvpool_lease *l, size_t first_token, size_t n_to
 	if (handle_is_forked(l->pool))
 		return -ESTALE;
 	if (flags & ~(unsigned)KVPOOL_VERIFY)
-		return -EINVAL;
+		return handle_error(l->pool, -EINVAL, "scatter of a lease: flags %#x", flags);
 	have = kvpool_lease_tokens(l);
 	if (first_token > have || n_tokens > have - first_token)
-		return -ERANGE;
+		return handle_error(l->pool, -ERANGE,
+				    "scatter of %zu tokens from number %zu on: the lease has %zu",
+				    n_tokens, first_token, have);
 	if (!n_tokens)
 		return 0;
 	if (l->depth_only)
-		return -ENODATA;
+		return read_no_pointers(l);
 	err = check(l->ns, to, first_token, first_token + n_tokens, SCATTER);
 	if (err < 0)
 		return err;

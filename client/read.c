@@ -132,6 +132,14 @@ static int sum_buffers(const struct iovec *iov, int iovcnt, uint64_t max, uint64
 	return 1;
 }
 
+int read_no_pointers(const struct kvpool_lease *l)
+{
+	return handle_error(
+		l->pool, -ENODATA,
+		"a lease that was acquired with KVPOOL_DEPTH_ONLY has no bytes to read: "
+		"acquire it without");
+}
+
 int kvpool_lease_read(struct kvpool_lease *l, uint64_t offset, const struct iovec *iov, int iovcnt,
 		      unsigned flags)
 {
@@ -142,14 +150,18 @@ int kvpool_lease_read(struct kvpool_lease *l, uint64_t offset, const struct iove
 	if (handle_is_forked(l->pool))
 		return -ESTALE;
 	if (iovcnt < 0 || (flags & ~(unsigned)KVPOOL_VERIFY))
-		return -EINVAL;
+		return handle_error(l->pool, -EINVAL, "read of a lease: %d buffers, flags %#x",
+				    iovcnt, flags);
 	have = l->depth ? l->depth * l->ns->block_bytes : 0;
 	if (offset > have || !sum_buffers(iov, iovcnt, have - offset, &n))
-		return -ERANGE;
+		return handle_error(l->pool, -ERANGE,
+				    "read of a lease from byte %llu on: the buffers take more "
+				    "than the %llu bytes that it has",
+				    (unsigned long long)offset, (unsigned long long)have);
 	if (!n)
 		return 0;
 	if (l->depth_only)
-		return -ENODATA;
+		return read_no_pointers(l);
 	r = (struct reader){
 		.lease = l,
 		.at = offset,

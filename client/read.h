@@ -14,4 +14,7 @@ uint32_t read_crc(const struct kvpool_lease *l, uint64_t i);
  */
 int read_report(const struct kvpool_lease *l, uint64_t i);
 
+/* The lease knows its depth only. Returns -ENODATA, with the text of kvpool_error made. */
+int read_no_pointers(const struct kvpool_lease *l);
+
 #endif
