@@ -20,12 +20,12 @@
  * 	kvpool_seq_free(seq);
  *
  * Whose a block is: kvpool_seq_own_block() is not NULL for an own slot. Nobody else knows it, and
- * nobody takes it away; it counts against this program's quota (limits.client_unnamed_max). All
- * other blocks are the cache's, held for the sequence until it is cut, freed or acquired anew, and
- * never written to.
+ * nobody takes it away; it counts against this program's quota (limits.client_unnamed_max of
+ * kvpool.conf(5)). All other blocks are the cache's, held for the sequence until it is cut, freed
+ * or acquired anew, and never written to.
  *
- * What is lost with the connection: nothing that can be read. When the daemon dies or ends the
- * session, the blocks stay where they are, can be read and written, and decoding goes on; the
+ * What is lost with the connection: nothing that can be read. When the daemon dies or drops the
+ * program, the blocks stay where they are, can be read and written, and decoding goes on; the
  * calls that need the daemon (kvpool_seq_grow, _commit) say -ENOTCONN from then on. To go on in the
  * pool, fork the sequence once there is a connection again: the copy has all blocks as own slots
  * there; then free the old one.
@@ -38,7 +38,22 @@
  * up to n more (64 at most) for as long as it lasts, as many as are free. In a child all functions
  * say -ESTALE, KVPOOL_FORKED, NULL or 0, and kvpool_seq_free() only frees memory.
  *
- * What kvpool.h says of errors, threads and forks holds here, too.
+ * A sequence counts in blocks, tokens are the program's to count. A block of the cache is full, so
+ * to go on from the middle of one, cut to the blocks before it, grow, and write its first tokens
+ * anew: compute them again, or copy their rows out of kvpool_seq_block() before the cut. A chain
+ * (kvpool_chain_new()) saves hashing: commit with kvpool_chain_keys() and kvpool_chain_blocks().
+ *
+ * Own slots tell nobody what they are for: of two programs that compute the same prompt so at once,
+ * each computes it, and the second one to commit gets KVPOOL_PRESENT. Single flight is that of
+ * kvpool_reserve() and kvpool_wait().
+ *
+ * Calls that ask the daemon: kvpool_seq_grow, kvpool_seq_commit, kvpool_seq_fork where something is
+ * to be copied, and, where own slots are to be given back, kvpool_seq_truncate, kvpool_seq_acquire
+ * and kvpool_seq_free. They come back within timeout_ms for each message. Of these only
+ * kvpool_seq_grow has a start form; the others belong into another thread of a program that must
+ * never wait.
+ *
+ * What kvpool.h, and libkvpool(3), say of errors, threads and forks holds here, too.
  */
 #ifndef KVPOOL_SEQ_H
 #define KVPOOL_SEQ_H
@@ -52,7 +67,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-/** Opaque, as all handles. */
+/** The block table of one conversation. Opaque, as all handles. */
 struct kvpool_seq;
 
 /** What offsets and tables count in: every block begins at a multiple of so many bytes. */
@@ -73,7 +88,7 @@ struct kvpool_seq *kvpool_seq_free(struct kvpool_seq *seq);
 /**
  * Makes it the longest cached prefix of a prompt, as kvpool_acquire() does: at most
  * kvpool_usable_tokens() of it, without a system call. What it had before is given back first,
- * which is a message when there were own slots. Returns the number of tokens.
+ * which is a message to the daemon when there were own slots. Returns the number of tokens.
  */
 size_t kvpool_seq_acquire(struct kvpool_seq *seq, const int32_t *tokens, size_t n_tokens);
 
@@ -103,8 +118,11 @@ long kvpool_seq_grow(struct kvpool_seq *seq, size_t n_blocks);
  */
 int kvpool_seq_grow_start(struct kvpool_seq *seq, size_t n_blocks, unsigned timeout_ms,
 			  kvpool_done done, void *arg, struct kvpool_op **ret);
+
+/** Returns what kvpool_seq_grow() does; see kvpool_reserve_start(3) on finish forms. */
 long kvpool_seq_grow_finish(struct kvpool_op *op);
 
+/** How many blocks it has, of both kinds. */
 size_t kvpool_seq_blocks(const struct kvpool_seq *seq);
 
 /** The bytes of block i, to read; NULL when i is out of range. Valid until the block goes. */
@@ -118,7 +136,8 @@ void *kvpool_seq_own_block(const struct kvpool_seq *seq, size_t i);
  * this sequence stored, KVPOOL_GRANTED for an own slot that no commit was tried for. An own slot
  * that could not have its name: KVPOOL_PRESENT (the block is in the cache already, elsewhere),
  * _BUSY (somebody is writing it), _FULL (no place in the index), _NO_PARENT (what comes before it
- * is not in the cache any more), _STALE (the session is over). _STALE also when i is out of range.
+ * is not in the cache any more), _STALE (its connection ended meanwhile). _STALE also when i is out
+ * of range.
  */
 enum kvpool_verdict kvpool_seq_verdict(const struct kvpool_seq *seq, size_t i);
 
@@ -167,7 +186,7 @@ int kvpool_seq_commit_keys(struct kvpool_seq *seq, const struct kvpool_key *keys
  * Cuts it to n_blocks and gives back what was behind; other programs may still find what of it was
  * stored. Whatever writes to own slots there must have stopped. -EINVAL: it has fewer. When it
  * fails as calls that ask the daemon do it is cut all the same, and the daemon has the slots back
- * when the session ends.
+ * when the connection ends.
  */
 int kvpool_seq_truncate(struct kvpool_seq *seq, size_t n_blocks);
 

@@ -25,10 +25,10 @@
  *   each change of state and each error; struct kvpool_options has a callback for the same).
  * - Return values: 0 or a count on success, a negative errno on failure; out-parameters are written
  *   only on success. kvpool_error() has the last failure of a pool in words.
- * - Calls that ask the daemon (kvpool_reconnect, kvpool_ping, kvpool_ns_open, kvpool_reserve,
- *   kvpool_commit, kvpool_write_free, kvpool_publish, kvpool_wait, kvpool_locate, kvpool_hint,
- *   and those of kvpool-seq.h that say so) come back within timeout_ms for each message that they
- *   need, and fail with
+ * - Calls that ask the daemon (kvpool_connect, kvpool_reconnect, kvpool_ping, kvpool_ns_open,
+ *   kvpool_reserve, kvpool_commit, kvpool_write_free, kvpool_publish, kvpool_wait, kvpool_locate,
+ *   kvpool_hint, and those that kvpool-seq.h lists) come back within timeout_ms for each message
+ *   that they need, and fail with
  * 	-ENOTCONN	there is no daemon, or the connection was lost meanwhile
  * 	-ETIMEDOUT	it did not answer in time
  * 	-ENOENT		it has not accepted the namespace (why: kvpool_error())
@@ -72,7 +72,7 @@ extern "C" {
  * Connection: between a program and the daemon
  */
 
-/** The version of the library that runs, as KVPOOL_VERSION was for the one that was compiled. */
+/** The version of the library that runs; KVPOOL_VERSION is that of the header. */
 const char *kvpool_version(void);
 
 /** What not every version can do. A bit keeps its meaning for ever. */
@@ -116,13 +116,15 @@ struct kvpool_options {
  *
  * Returns 0 also when there is no daemon: the handle is then disconnected, every acquire misses
  * with KVPOOL_NO_DAEMON, and calls that ask the daemon try to connect again, at most once in a
- * back-off time that grows from 50 ms to 5 s. Never inside kvpool_acquire.
+ * back-off time that grows from 50 ms to 5 s. Never inside kvpool_acquire. kvpool_state() and
+ * kvpool_error() say what came of it. With a daemon that does not answer it takes timeout_ms.
  *
  * Namespaces and leases survive the loss of a connection. Until there is a new one, lookups go on
  * in the memory of the old one, unless the daemon gave it up (an orderly stop does). A lease that
  * is held over a reconnect stays readable until it is released; a write becomes KVPOOL_STALE.
  *
- * -EINVAL: options are malformed. -ENOMEM. -ENOTSUP: the kernel is too old (MADV_WIPEONFORK).
+ * -EINVAL: size is none that a version had, or max_leases is above 16384. -ENOMEM. -ENOTSUP: the
+ * kernel is too old (MADV_WIPEONFORK). There is no handle then, so no text of kvpool_error().
  */
 int kvpool_connect(const struct kvpool_options *options, struct kvpool **ret);
 
@@ -140,7 +142,7 @@ enum kvpool_state {
 	KVPOOL_STALE_FORK = 2, /**< this is a child of the process that opened it */
 };
 
-/** What was known at the last call that asked the daemon; asks nobody. */
+/** What the last call that asked the daemon found, kvpool_dispatch() too; asks nobody. */
 enum kvpool_state kvpool_state(const struct kvpool *pool);
 
 /**
@@ -166,7 +168,8 @@ int kvpool_ping(struct kvpool *pool);
 
 /**
  * The last failure in words: object, cause and next step; "" when there was none. Copies at most n
- * bytes with the NUL to buf and returns the length that the whole text has.
+ * bytes with the NUL to buf and returns the length that the whole text has. A call that succeeds
+ * leaves the text of an earlier failure there: look at it when one has failed.
  */
 size_t kvpool_error(const struct kvpool *pool, char *buf, size_t n);
 
@@ -249,7 +252,7 @@ int kvpool_ns_open(struct kvpool *pool, const struct kvpool_ns_desc *desc, struc
  */
 struct kvpool_ns *kvpool_ns_close(struct kvpool_ns *ns);
 
-/** The fingerprint that its keys start from: 32 bytes, the same in every process (doc/keys.md). */
+/** What its keys start from: 32 bytes, the same in every process (share/doc/kvpool/keys.md). */
 const uint8_t *kvpool_ns_seed(const struct kvpool_ns *ns);
 
 /**
@@ -259,6 +262,7 @@ const uint8_t *kvpool_ns_seed(const struct kvpool_ns *ns);
  */
 size_t kvpool_ns_difference(const struct kvpool_ns *ns, char *buf, size_t n);
 
+/** What its descriptor says, as kvpool_ns_block_bytes(). */
 uint32_t kvpool_ns_block_tokens(const struct kvpool_ns *ns);
 uint64_t kvpool_ns_block_bytes(const struct kvpool_ns *ns);
 
@@ -292,8 +296,8 @@ size_t kvpool_usable_tokens(size_t n_tokens, uint32_t block_tokens);
  */
 
 /**
- * The tokens of a conversation, and the keys of its full blocks: a turn hashes what is
- * new and nothing else, so its cost does not depend on the history.
+ * The tokens of a conversation, and the keys of its full blocks: a turn hashes what is new and
+ * nothing else, so its cost does not depend on the history.
  *
  * 	kvpool_chain_new(ns, &chain);
  * 	kvpool_chain_append(chain, turn, n_turn);
@@ -336,6 +340,7 @@ int kvpool_chain_truncate(struct kvpool_chain *chain, size_t n_tokens);
 int kvpool_chain_update(struct kvpool_chain *chain, const int32_t *tokens, size_t n,
 			size_t *ret_same);
 
+/** How many tokens it has. */
 size_t kvpool_chain_tokens(const struct kvpool_chain *chain);
 
 /** Its full blocks: so many keys there are. */
@@ -357,11 +362,13 @@ struct kvpool_lease;
 
 /** Why a lease has no more tokens than it has. */
 enum kvpool_reason {
-	KVPOOL_COMPLETE = 0,      /**< all that may be cached is there */
-	KVPOOL_NOT_CACHED = 1,    /**< the next block is not in memory */
-	KVPOOL_PARTIAL_BLOCK = 2, /**< what is left of it is shorter than a block */
-	KVPOOL_BELOW_MIN = 3,     /**< so is the whole prompt, or it is empty */
-	KVPOOL_PINS = 4,          /**< beyond max_blocks of the lease, or no hazard word for it */
+	/** all of it but the last token, or all keys that were given */
+	KVPOOL_COMPLETE = 0,
+	KVPOOL_NOT_CACHED = 1, /**< the next block is not in memory */
+	/** all full blocks that may be cached; 2 tokens to block_tokens of them are left */
+	KVPOOL_PARTIAL_BLOCK = 2,
+	KVPOOL_BELOW_MIN = 3, /**< the prompt has no more tokens than a block, or none */
+	KVPOOL_PINS = 4,      /**< beyond max_blocks of the lease, or no room to pin more */
 	/** not connected since the namespace was opened, or the memory was given up */
 	KVPOOL_NO_DAEMON = 5,
 	KVPOOL_TIMEOUT = 6,   /**< the daemon has not answered about the namespace yet */
@@ -394,12 +401,15 @@ enum kvpool_acquire_flag {
 /**
  * Finds and pins the longest cached prefix of a prompt: at most kvpool_usable_tokens(n_tokens) of
  * it. What the lease held before is released first. Returns the number of tokens, 0 for a miss;
- * kvpool_lease_reason() says why not more.
+ * kvpool_lease_reason() says why not more. kvpool_usable_tokens() of them are all there can be.
  */
 size_t kvpool_acquire(struct kvpool_ns *ns, struct kvpool_lease *lease, const int32_t *tokens,
 		      size_t n_tokens, unsigned flags);
 
-/** The same for the keys of a chain from its first block on; all n_keys of them may be offered. */
+/**
+ * The same for the keys of a chain from its first block on. All n_keys of them count as usable: for
+ * a prompt that ends with a block, leave out the last one.
+ */
 size_t kvpool_acquire_keys(struct kvpool_ns *ns, struct kvpool_lease *lease,
 			   const struct kvpool_key *keys, size_t n_keys, unsigned flags);
 
@@ -430,6 +440,7 @@ size_t kvpool_extend_chain(struct kvpool_lease *lease, const struct kvpool_chain
  */
 void kvpool_release(struct kvpool_lease *lease);
 
+/** 0 after a release. kvpool_lease_blocks() says it in blocks. */
 size_t kvpool_lease_tokens(const struct kvpool_lease *lease);
 size_t kvpool_lease_blocks(const struct kvpool_lease *lease);
 
@@ -444,7 +455,7 @@ enum kvpool_reason kvpool_lease_reason(const struct kvpool_lease *lease);
 const void *kvpool_lease_block(const struct kvpool_lease *lease, size_t i);
 
 enum kvpool_read_flag {
-	/** compare checksums of the blocks that are copied whole, in the same pass */
+	/** compare checksums: in kvpool_lease_read of the blocks that are copied whole */
 	KVPOOL_VERIFY = 1,
 };
 
@@ -473,6 +484,8 @@ int kvpool_lease_read(struct kvpool_lease *lease, uint64_t offset, const struct 
  *
  * Pages may be larger or smaller than blocks, planes any part of a block (one layer), and rows and
  * tokens in any order; what lies side by side in both is copied in one piece. Strides are bytes.
+ *
+ * libkvpool(3) has an example. A stride that was forgotten is 0, and is no error.
  */
 struct kvpool_paged {
 	size_t size;         /**< sizeof(struct kvpool_paged) */
@@ -512,7 +525,7 @@ struct kvpool_write;
 enum kvpool_verdict {
 	KVPOOL_GRANTED = 1,   /**< the slot is yours to fill */
 	KVPOOL_PRESENT = 2,   /**< cached already */
-	KVPOOL_BUSY = 3,      /**< another program writes it, or one before it: kvpool_wait() */
+	KVPOOL_BUSY = 3,      /**< another write, of whatever program, has it, or one before it */
 	KVPOOL_FULL = 4,      /**< no room */
 	KVPOOL_NO_PARENT = 5, /**< the block before it is not cached */
 	KVPOOL_COMMITTED = 6, /**< stored */
@@ -528,7 +541,12 @@ const char *kvpool_verdict_name(enum kvpool_verdict verdict);
  * of granted blocks, which can be 0, and the write, which has one block for each full block from
  * first_block on and must be freed with kvpool_write_free().
  *
- * A grant is held for a bounded time: commit, or free, soon. -EINVAL:
+ * The first block that is not granted says what to do about those behind it too: KVPOOL_BUSY:
+ * kvpool_wait(); KVPOOL_FULL: compute, and do without storing them; KVPOOL_NO_PARENT: acquire
+ * again, what was before first_block has been evicted.
+ *
+ * A grant is held for a bounded time, 5 minutes where an operator has set nothing else
+ * (cache.reservation_timeout of kvpool.conf(5)); a commit after that finds KVPOOL_STALE. -EINVAL:
  * first_block is greater than the number of full blocks, or there are more than 1048576. -EROFS:
  * this program may not write to the pool. Else as calls that ask the daemon.
  */
@@ -545,6 +563,7 @@ int kvpool_reserve_keys(struct kvpool_ns *ns, const struct kvpool_key *parent,
 int kvpool_reserve_chain(const struct kvpool_chain *chain, size_t first_block,
 			 struct kvpool_write **ret);
 
+/** How many blocks it has, granted or not. */
 size_t kvpool_write_blocks(const struct kvpool_write *write);
 
 /** Of block i of the write, from 0 on. KVPOOL_STALE when i is out of range. */
@@ -566,9 +585,10 @@ int kvpool_write_copy(struct kvpool_write *write, size_t i, const struct iovec *
 
 /**
  * Fills the granted ones of blocks [first, first + n) of the write out of paged memory (struct
- * kvpool_paged): block first begins with token first_token of the sequence. Bytes of a block that
- * no row covers keep what they have, which is undefined unless they were written. Returns how many
- * blocks were filled.
+ * kvpool_paged): block first begins with token first_token of the sequence, which is (first_block +
+ * first) * block_tokens where pages counts from the start of the prompt; nobody checks that. Bytes
+ * of a block that no row covers keep what they have, which is undefined unless they were written;
+ * so blocks may be filled layer by layer. Returns how many blocks it filled.
  *
  * -EINVAL: the write has fewer blocks, first_token is not the start of a block, a page has a
  * negative number, or something lies outside of its block or plane. -ERANGE: the table has no page
@@ -604,8 +624,8 @@ typedef int (*kvpool_fill)(void *arg, size_t i, void *block);
  * for each granted block in order, commits; long prompts in runs of a thousand blocks or so.
  * Returns how many blocks it stored, 0 when all were there or another program is writing them.
  *
- * -ENOSPC: not a single block had room. -EROFS. Else as calls that ask the daemon; blocks that were
- * stored before that stay stored.
+ * -ENOSPC: not a single block had room; kvpool_error() says why. -EROFS. Else as calls that ask the
+ * daemon; blocks that were stored before that stay stored.
  */
 int kvpool_publish(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, kvpool_fill fill,
 		   void *arg);
@@ -615,8 +635,8 @@ int kvpool_publish_chain(const struct kvpool_chain *chain, kvpool_fill fill, voi
 
 /**
  * The same from memory: iov[i] is block first_block + i of the prompt, each of block_bytes bytes.
- * Blocks before first_block must be cached. -EINVAL: another length, or more blocks than the prompt
- * has full ones.
+ * Blocks before first_block must be cached; 0 when they are not. -EINVAL: another length, or more
+ * blocks than the prompt has full ones.
  */
 int kvpool_publish_iov(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
 		       size_t first_block, const struct iovec *iov, size_t n_blocks);
@@ -628,8 +648,9 @@ int kvpool_publish_iov(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tok
  * blocks of them.
  *
  * -ETIMEDOUT: it was still being written. -EINVAL: as kvpool_reserve(). Else as calls that ask the
- * daemon. Meant for single flight: what would be computed twice is computed once. Call
- * kvpool_acquire() or kvpool_extend() afterwards.
+ * daemon. Meant for single flight (libkvpool(3)): what would be computed twice is computed once.
+ * Call kvpool_acquire() or kvpool_extend() afterwards; for a prompt that ends with a block they
+ * return a block less (kvpool_usable_tokens()). Where nobody writes it does not wait.
  */
 long kvpool_wait(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, size_t first_block,
 		 unsigned timeout_ms);
@@ -663,8 +684,9 @@ struct kvpool_hint {
 };
 
 /**
- * Tells the daemon of the cached part of a prompt. Returns how many blocks it was applied to; 0:
- * nothing of it is cached, or others go on from its end.
+ * Tells the daemon of the cached part of a prompt. Returns how many blocks it was applied to: of a
+ * time to come 1, the deepest one, which keeps those before it; of a time in the past, and the end,
+ * all that only this prefix has. 0: nothing of it is cached, or others go on from its end.
  *
  * -EOPNOTSUPP: the daemon takes no hints (KVPOOL_HINTS of kvpool_features()). -EINVAL: the hint
  * says nothing, or two things that exclude each other, or there are more than 1048576 blocks. Else
@@ -685,9 +707,10 @@ int kvpool_hint_chain(const struct kvpool_chain *chain, const struct kvpool_hint
  * -------------------------------------------------------------------------------------------------
  * Not blocking: start and finish forms, for programs that must never wait
  *
- * For programs that must never wait: a scheduler, an event loop. Each call that asks the daemon has
- * a start form, that sends the request and comes back at once, and a finish form, that says what
- * came of it. In between kvpool_dispatch(), called when kvpool_fd() is readable, moves things on:
+ * For programs that must never wait: a scheduler, an event loop. kvpool_reserve, _commit, _wait,
+ * _locate and kvpool_seq_grow have a start form, that sends the request and comes back at once, and
+ * a finish form, that says what came of it. The other calls have none (libkvpool(3)). In
+ * between kvpool_dispatch(), called when kvpool_fd() is readable, moves things on:
  *
  * 	kvpool_reserve_start(ns, prompt, n_prompt, first, 0, granted, state, &op);
  * 	...
@@ -703,7 +726,8 @@ int kvpool_hint_chain(const struct kvpool_chain *chain, const struct kvpool_hint
  *
  * - Without a connection a start form fails with -ENOTCONN at once, and kvpool_dispatch() makes a
  *   new one step by step, with the back-off that kvpool_connect() describes. Operations that are
- *   under way when the connection is lost end with -ENOTCONN.
+ *   under way when the connection is lost end with -ENOTCONN. Namespaces need nothing: they are
+ *   registered again on the way.
  * - Each operation has a deadline, timeout_ms from its start (0: that of the handle), for all the
  *   messages that it takes. It ends with -ETIMEDOUT then.
  * - Requests go out in the order in which they were started; when the socket is full, those that
@@ -713,7 +737,8 @@ int kvpool_hint_chain(const struct kvpool_chain *chain, const struct kvpool_hint
  * - 4096 operations of a handle may be under way; one more fails with -EAGAIN. The daemon takes 64
  *   waits of one client, for 8192 keys together; one more ends with -ENOSPC.
  * - Blocking calls, and other threads, may be used at the same time. What the answer to an
- *   operation is read by does not matter: callbacks are called by kvpool_dispatch() alone.
+ *   operation is read by does not matter: operations end, callbacks are called, and late grants are
+ *   given back by kvpool_dispatch() alone.
  */
 
 /** An operation that was started. Belongs to the program until it is finished or freed. */
@@ -748,7 +773,7 @@ int kvpool_dispatch(struct kvpool *pool);
  */
 struct kvpool_op *kvpool_next_done(struct kvpool *pool);
 
-/** 1 when its finish form has something to say. */
+/** 1 when its finish form has something to say, else 0. */
 int kvpool_op_done(const struct kvpool_op *op);
 
 /** The arg that it was started with. */
@@ -774,8 +799,9 @@ struct kvpool_op *kvpool_op_free(struct kvpool_op *op);
  * Start forms. done may be NULL. Return 0 and the operation, or -errno, and there is none:
  * -ENOTCONN, -EAGAIN (too many), -EINVAL, -EROFS, -ENOMEM, -ESTALE. Arrays are copied.
  *
- * Finish forms return what the call does that waits, and free the operation; -EINPROGRESS: it is
- * not done, and goes on; -EINVAL: it was started as another kind, and is not freed either.
+ * Finish forms return what the call does that waits, or -ECANCELED, and free the operation;
+ * -EINPROGRESS: it is not done, and goes on; -EINVAL: it was started as another kind, and is not
+ * freed either.
  */
 int kvpool_reserve_start(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
 			 size_t first_block, unsigned timeout_ms, kvpool_done done, void *arg,
@@ -786,18 +812,23 @@ int kvpool_reserve_keys_start(struct kvpool_ns *ns, const struct kvpool_key *par
 int kvpool_reserve_chain_start(const struct kvpool_chain *chain, size_t first_block,
 			       unsigned timeout_ms, kvpool_done done, void *arg,
 			       struct kvpool_op **ret);
+/** Returns what kvpool_reserve() does; see kvpool_reserve_start() on finish forms. */
 int kvpool_reserve_finish(struct kvpool_op *op, struct kvpool_write **ret);
 
 /**
  * The checksums of blocks that kvpool_write_copy() did not fill are computed in this call: where
  * that takes too long, use kvpool_write_copy() in another thread. Until it is done, the write is
- * not to be used: kvpool_commit() says -EBUSY, and kvpool_write_free() cancels it.
+ * not to be used: kvpool_commit() says -EBUSY, and kvpool_write_free() cancels it. The write stays
+ * the program's to free, whether this fails or not. -ENOTCONN also when its connection is gone.
  */
 int kvpool_commit_start(struct kvpool_write *write, size_t n, unsigned timeout_ms, kvpool_done done,
 			void *arg, struct kvpool_op **ret);
+/** Returns what kvpool_commit() does. */
 int kvpool_commit_finish(struct kvpool_op *op);
 
-/** kvpool_write_free() without waiting: what it holds is given back when kvpool_dispatch() can. */
+/**
+ * kvpool_write_free() without waiting: kvpool_dispatch() gives back what it holds. NULL is ignored.
+ */
 struct kvpool_write *kvpool_write_free_start(struct kvpool_write *write);
 
 /** timeout_ms as in kvpool_wait(): 0 only asks. */
@@ -807,12 +838,13 @@ int kvpool_wait_start(struct kvpool_ns *ns, const int32_t *tokens, size_t n_toke
 int kvpool_wait_chain_start(const struct kvpool_chain *chain, size_t first_block,
 			    unsigned timeout_ms, kvpool_done done, void *arg,
 			    struct kvpool_op **ret);
+/** Returns what kvpool_wait() does. */
 long kvpool_wait_finish(struct kvpool_op *op);
 
 /**
  * How many tokens of the full blocks of a prompt, from first_block on, can be had from tiers that
- * are not memory; 0 where there is none. Blocks before first_block do not matter. Fails as calls
- * that ask the daemon do, -EINVAL as kvpool_reserve().
+ * are not memory (a disk); this version has none, so 0. Blocks before first_block do not matter.
+ * Fails as calls that ask the daemon do, -EINVAL as kvpool_reserve().
  */
 long kvpool_locate(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
 		   size_t first_block);
@@ -822,6 +854,7 @@ int kvpool_locate_start(struct kvpool_ns *ns, const int32_t *tokens, size_t n_to
 int kvpool_locate_chain_start(const struct kvpool_chain *chain, size_t first_block,
 			      unsigned timeout_ms, kvpool_done done, void *arg,
 			      struct kvpool_op **ret);
+/** Returns what kvpool_locate() does. */
 long kvpool_locate_finish(struct kvpool_op *op);
 
 /*
@@ -836,9 +869,11 @@ struct kvpool_stats {
 	uint64_t asked_tokens, hit_tokens, miss_tokens;
 	uint64_t shared_tokens; /**< hit tokens whose deepest block another program wrote */
 	uint64_t raced;         /**< lookups that ended with KVPOOL_RACED */
-	uint64_t copies_out, copied_out_bytes; /**< kvpool_lease_read */
-	uint64_t copies_in, copied_in_bytes;   /**< blocks: kvpool_write_copy, kvpool_publish_iov */
-	uint64_t checksum_errors;
+	/** calls: kvpool_lease_read, kvpool_lease_scatter */
+	uint64_t copies_out, copied_out_bytes;
+	/** blocks: kvpool_write_copy, kvpool_publish_iov, kvpool_write_gather in each call */
+	uint64_t copies_in, copied_in_bytes;
+	uint64_t checksum_errors;  /**< blocks that KVPOOL_VERIFY found wrong */
 	uint64_t requests;         /**< messages to the daemon */
 	uint64_t reconnects;       /**< connections after the first */
 	uint64_t waits, waited_ns; /**< waits for what another program wrote, and their time */
