@@ -137,6 +137,17 @@ class Example(unittest.TestCase):
         self.assertEqual(self.output(program), "8 threads used 2048 tokens, and computed 16 blocks\n")
         self.assertEqual(self.output(program), "8 threads used 2048 tokens, and computed 0 blocks\n")
 
+    def test_seq(self):
+        program = build("seq")
+        out = self.output(program)
+        self.assertIn("0 tokens of the prompt are cached: no_daemon\n", out)
+        self.assertIn("not in the pool: cannot reach kvpoold", out)
+        self.start()
+        self.assertEqual(self.output(program), "0 tokens of the prompt are cached: not_cached\n"
+                         "stored 4 + 3 + 3 blocks: right\n")
+        self.assertEqual(self.output(program), "64 tokens of the prompt are cached: partial_block\n"
+                         "stored 0 + 0 + 0 blocks: right\n")
+
     def test_all_are_here(self):
         names = {os.path.basename(p)[:-2] for p in glob.glob(os.path.join(EXAMPLES, "*.c"))}
         self.assertEqual(names, {m[len("test_"):] for m in dir(self) if m.startswith("test_")} & names)
