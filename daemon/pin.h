@@ -53,7 +53,10 @@ uint32_t pin_drop(struct pool *p, uint32_t d);
 
 uint32_t pin_count_ns(const struct pin_table *t, uint32_t ns);
 
-/* Ends those whose time is over. Returns when the next one is due, UINT64_MAX for never. */
+/*
+ * Ends some of those whose time is over. Returns when the next one is due: now when there are more,
+ * UINT64_MAX for never.
+ */
 uint64_t pin_time_out(struct pool *p, uint64_t now);
 
 #endif

@@ -207,6 +207,29 @@ static void a_pin_ends_with_its_time(void **state)
 	assert_int_equal(fixture_stats(&f).pins, 1);
 }
 
+/* The loop is not kept by all of them at once. */
+static void many_pins_end_in_steps(void **state)
+{
+	char label[POOL_PIN_LABEL + 1];
+	uint32_t d, left;
+
+	fixture_chain(&f, &a, ns, 1, 200);
+	d = block_of(1, 200);
+	for (uint32_t i = 0; i < 500; i++) {
+		snprintf(label, sizeof(label), "%u", i);
+		assert_int_equal(pin_block(d, NSEC_PER_SEC, 50, label), 0);
+	}
+	fixture_pass(&f, NSEC_PER_SEC);
+	assert_int_equal(pool_tick(f.p, f.now) <= f.now, 1);
+	left = fixture_stats(&f).pins;
+	assert_in_range(left, 1, 499);
+	fixture_audit(&f);
+	fixture_tick(&f);
+	assert_int_equal(fixture_stats(&f).pins, 0);
+	assert_int_equal(f.n_pins_ended, 500);
+	assert_int_equal(pinned_bytes(), 0);
+}
+
 static void a_flush_ends_pins(void **state)
 {
 	struct pool_flushed dry = { .freed_blocks = 0 }, done = { .freed_blocks = 0 };
@@ -367,6 +390,7 @@ int main(void)
 		TEST(the_budget_cuts_a_pin_short),
 		TEST(a_smaller_budget_ends_the_least),
 		TEST(a_pin_ends_with_its_time),
+		TEST(many_pins_end_in_steps),
 		TEST(a_flush_ends_pins),
 		TEST(a_pin_during_a_flush_ends_with_it),
 		TEST(wrong_bytes_end_the_pins_below),
