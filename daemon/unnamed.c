@@ -191,7 +191,8 @@ static void go_on(struct pool *p, struct naming *n, const struct block_key *key,
 	p->count.duplicates += v == VERDICT_PRESENT;
 	p->count.busy += v == VERDICT_BUSY;
 	p->count.full += v == VERDICT_FULL;
-	if (d != DESC_NONE && block_state(p, d) == DESC_COMMITTED) {
+	/* FULL: what is under that key is another namespace's. */
+	if (v != VERDICT_FULL && d != DESC_NONE && block_state(p, d) == DESC_COMMITTED) {
 		n->tip = d;
 		n->rest = VERDICT_NONE;
 		return;

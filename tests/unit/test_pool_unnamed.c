@@ -208,6 +208,9 @@ static void a_parent_of_another_namespace_is_none(void **state)
 	/* And its key is as good as no place in the index. */
 	name(&a, f.grant, 0, 1);
 	assert_int_equal(f.verdict[0], VERDICT_FULL);
+	take(&a, 3);
+	name(&a, f.grant, 0, 3);
+	expect((const uint8_t[]){ VERDICT_FULL, VERDICT_FULL, VERDICT_FULL }, 3);
 }
 
 /* One that is lost breaks the chain, unless its key is there from elsewhere. */
