@@ -73,12 +73,13 @@ int domain_check_config(struct domain *d, const struct config *now,
 			char why[DOMAIN_WHY_BYTES])
 {
 	static const char key[] = "host.pool_size: ";
-	struct pool_resized r;
+	uint64_t bytes = now->host.pool_bytes;
 	char text[DOMAIN_WHY_BYTES];
+	int r = bytes == d->config->host.pool_bytes ? 0 : pool_resize_check(d->pool, bytes);
 
-	if (now->host.pool_bytes == d->config->host.pool_bytes ||
-	    domain_resize(d, now->host.pool_bytes, 1, &r, text) == 0)
+	if (r == 0)
 		return 0;
+	domain_refuse_size(d, bytes, r, text);
 	snprintf(why, DOMAIN_WHY_BYTES, "%s%.*s", key, (int)(DOMAIN_WHY_BYTES - sizeof(key)), text);
 	return -EINVAL;
 }

@@ -186,6 +186,9 @@ int pool_resize(struct pool *p, uint64_t bytes, int dry_run, uint64_t now,
 		struct pool_resized *ret);
 uint64_t pool_limit_bytes(const struct pool *p);
 
+/* Whether it would be accepted: 0, -EFBIG or -ERANGE. At no cost, unlike a dry run. */
+int pool_resize_check(const struct pool *p, uint64_t bytes);
+
 /* The most that it accepts: all of the memory, or of a fixed pool what is not gone. */
 uint64_t pool_most_bytes(const struct pool *p);
 

@@ -179,10 +179,9 @@ static void scan_all_holds(struct pool *p)
 	stats_spread_pins(p);
 }
 
+/* A look at each of its slots, which is far from the last one. */
 static int may_go(const struct pool *p, const struct extent *e)
 {
-	if (e->busy)
-		return 0;
 	for (uint32_t i = 0; i < e->n_slots; i++) {
 		uint32_t d = extent_block(&p->extents, &p->namespaces[e->ns].extents, e, i);
 
@@ -201,7 +200,7 @@ static int candidates(const struct pool *p, struct candidate **ret, size_t *ret_
 	if (!c)
 		return -ENOMEM;
 	for (struct extent *e = NULL; (e = extent_next(p, e)) != NULL;)
-		if (may_go(p, e))
+		if (!e->busy)
 			c[n++] = (struct candidate){ .heat = heat(p, e), .e = e };
 	qsort(c, n, sizeof(*c), compare_heat);
 	*ret = c;
@@ -223,6 +222,8 @@ static int foresee(struct pool *p, uint32_t limit, struct pool_resized *r)
 	if (e < 0)
 		return e;
 	for (size_t i = 0; i < n && above; i++) {
+		if (!may_go(p, c[i].e))
+			continue;
 		r->evict_blocks += c[i].e->taken;
 		above -= MIN(above, c[i].e->count);
 	}
@@ -265,21 +266,28 @@ uint64_t pool_most_bytes(const struct pool *p)
 	return (uint64_t)(m->n_granules - m->n_gone - m->n_dropping) << m->shift;
 }
 
+int pool_resize_check(const struct pool *p, uint64_t bytes)
+{
+	uint32_t ns;
+
+	if (bytes > pool_most_bytes(p))
+		return -EFBIG;
+	return bytes < pool_least_bytes(p, &ns) ? -ERANGE : 0;
+}
+
 int pool_resize(struct pool *p, uint64_t bytes, int dry_run, uint64_t now, struct pool_resized *ret)
 {
 	struct extent_map *m = &p->extents;
-	uint32_t limit = (uint32_t)(MIN(bytes, pool_most_bytes(p)) >> m->shift), ns;
+	uint32_t limit = (uint32_t)(MIN(bytes, pool_most_bytes(p)) >> m->shift);
 	struct pool_resized r = {
 		.was_bytes = pool_limit_bytes(p),
 		.now_bytes = (uint64_t)limit << m->shift,
 		.handed_bytes = (uint64_t)m->n_handed << m->shift,
 	};
-	int e;
+	int e = pool_resize_check(p, bytes);
 
-	if (bytes > pool_most_bytes(p))
-		return -EFBIG;
-	if (r.now_bytes < pool_least_bytes(p, &ns))
-		return -ERANGE;
+	if (e < 0)
+		return e;
 	e = foresee(p, limit, &r);
 	if (e < 0)
 		return e;

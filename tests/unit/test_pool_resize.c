@@ -183,6 +183,10 @@ static void sizes_out_of_bounds_are_refused(void **state)
 	assert_int_equal(pool_resize(f.p, UINT64_MAX, 0, f.now, &r), -EFBIG);
 	assert_int_equal(pool_resize(f.p, FIXTURE_GRANULE - 1, 0, f.now, &r), -ERANGE);
 	assert_int_equal(pool_resize(f.p, 0, 0, f.now, &r), -ERANGE);
+	assert_int_equal(pool_resize_check(f.p, 64 * FIXTURE_GRANULE), 0);
+	assert_int_equal(pool_resize_check(f.p, 64 * FIXTURE_GRANULE + 1), -EFBIG);
+	assert_int_equal(pool_resize_check(f.p, FIXTURE_GRANULE), 0);
+	assert_int_equal(pool_resize_check(f.p, FIXTURE_GRANULE - 1), -ERANGE);
 	assert_int_equal(pool_least_bytes(f.p, &least_ns), FIXTURE_GRANULE);
 	assert_int_equal(least_ns, NS_NONE);
 	wide = space(2, 2 * FIXTURE_GRANULE);
