@@ -57,7 +57,7 @@ static const char *hint_for(int err)
 		return "kvpoold does not run any more; start it";
 	case -EACCES:
 	case -EPERM:
-		return "is this user in group kvpool?";
+		return "may this user write to it? the system's is for group kvpool";
 	case -ETIMEDOUT:
 		return "is it stopped, or very busy?";
 	case -EMFILE:

@@ -45,7 +45,7 @@ static const char *hint_wrong(const struct kvpool_hint *h)
 	if (h->ended && (h->reuse_s || h->priority))
 		return "what ended has neither a next use nor a priority";
 	if (!h->ended && !h->reuse_s && !h->priority)
-		return "it says nothing";
+		return "it says nothing: give reuse_s, priority or ended";
 	return NULL;
 }
 

@@ -364,9 +364,14 @@ int kvpool_write_copy(struct kvpool_write *w, size_t i, const struct iovec *iov,
 	if (handle_is_forked(w->pool))
 		return -ESTALE;
 	to = kvpool_write_block(w, i);
-	if (!to || !is_one_block(iov, iovcnt, w->ns->block_bytes))
-		return handle_error(w->pool, -EINVAL, "block %zu of a write: %s", i,
-				    to ? "the buffers are not as long as a block" : "not granted");
+	if (!to)
+		return handle_error(w->pool, -EINVAL,
+				    "block %zu of a write is %s: not to be filled", i,
+				    kvpool_verdict_name(kvpool_write_verdict(w, i)));
+	if (!is_one_block(iov, iovcnt, w->ns->block_bytes))
+		return handle_error(w->pool, -EINVAL,
+				    "block %zu of a write: buffers of %llu bytes are needed", i,
+				    (unsigned long long)w->ns->block_bytes);
 	w->blocks[i].crc = iovcnt == 1 ? copy_crc(to, iov->iov_base, iov->iov_len)
 				       : copy_pieces(to, iov, iovcnt);
 	w->blocks[i].has_crc = 1;

@@ -119,7 +119,8 @@ static void test_permission(void **state)
 	assert(seteuid(65534) == 0);
 	assert_int_equal(kvpool_reconnect(pool), -EACCES);
 	assert(seteuid(0) == 0);
-	check_error("cannot reach kvpoold at %s: permission denied (is this user in group kvpool?)",
+	check_error("cannot reach kvpoold at %s: permission denied (may this user write to it? "
+		    "the system's is for group kvpool)",
 		    path);
 	close(fd);
 }

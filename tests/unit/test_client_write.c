@@ -141,13 +141,13 @@ static void test_copy(void **state)
 	/* Another sum, or no such block. */
 	iov[0] = (struct iovec){ buf, BB + 1 };
 	assert_int_equal(kvpool_write_copy(w, 3, iov, 1), -EINVAL);
-	check_error("block 3 of a write: the buffers are not as long as a block");
+	check_error("block 3 of a write: buffers of 4096 bytes are needed");
 	iov[0].iov_len = BB - 1;
 	assert_int_equal(kvpool_write_copy(w, 3, iov, 1), -EINVAL);
 	assert_int_equal(kvpool_write_copy(w, 3, iov, 0), -EINVAL);
 	iov[0].iov_len = BB;
 	assert_int_equal(kvpool_write_copy(w, 4, iov, 1), -EINVAL);
-	check_error("block 4 of a write: not granted");
+	check_error("block 4 of a write is stale: not to be filled");
 	assert_int_equal(kvpool_commit(w, 3), 3);
 	assert_int_equal(kvpool_write_copy(w, 0, iov, 1), -EINVAL);
 	kvpool_write_free(w);
