@@ -479,8 +479,6 @@ class Run(Verbs):
             self.json_of("config", "unset", "host.pool_size")
             self.assertEqual(d.requests, [("config_set", {"key": "host.pool_size", "value": "12G"}),
                                           ("config_set", {"key": "host.pool_size", "unset": 1})])
-        with self.with_answers(config_set={"was": "a", "now": "b", "restart": True}):
-            self.prints(re.compile("takes effect with the next start"), "config", "set", "k", "b")
         with self.with_answers(config_set={"code": 14, "text": "host.numa: node:9 is no node"}):
             self.fails(78, "refused config_set of host.numa: host.numa: node:9", "config", "set", "host.numa", "node:9")
         with self.with_answers(config_set={"code": 12, "text": "did you mean host.numa?"}):

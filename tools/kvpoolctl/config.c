@@ -136,14 +136,11 @@ static enum ctl_exit tell_set(const struct ctl *ctl, const Kvpool__ConfigSetRepl
 		report_text(o, "key", key);
 		report_text(o, "was", r->was);
 		report_text(o, "now", r->now);
-		report_bool(o, "restart", r->restart);
 		return report_print(ctl, o);
 	}
 	if (ctl->opt.quiet)
 		return EXIT_OK;
 	printf("%s = %s, was %s\n", key, now && *now ? now : "-", was && *was ? was : "-");
-	if (r->restart)
-		puts("it takes effect with the next start of the daemon, when a file says it too");
 	return EXIT_OK;
 }
 

@@ -13,8 +13,6 @@
 #include "tools/kvpoolctl/units.h"
 #include "tools/kvpoolctl/verb.h"
 
-#define BLOCK_TOKENS 16u
-
 struct diff {
 	const char *name_a, *name_b;
 	struct tokens a, b;
@@ -89,7 +87,7 @@ enum ctl_exit diff_files(const struct ctl *ctl)
 		return rc;
 	d.a = a;
 	d.b = b;
-	d.block = ctl->opt.block ? ctl->opt.block : BLOCK_TOKENS;
+	d.block = ctl->opt.block;
 	while (d.common < MIN(a.n, b.n) && a.ids[d.common] == b.ids[d.common])
 		d.common++;
 	if (report_wanted(ctl))

@@ -13,7 +13,6 @@
 #include "tools/kvpoolctl/say.h"
 #include "tools/kvpoolctl/units.h"
 
-#define BLOCK_TOKENS    16u
 #define BLOCK_BYTES_MIN KIB(4) /* what the pool takes */
 #define BLOCK_BYTES_MAX MIB(256)
 
@@ -109,7 +108,7 @@ static enum ctl_exit compute(const struct options *o, struct estimate *e)
 				 s->k == s->v ? "" : s->v->name, why);
 	if (o->tokens && parse_count(o->tokens, 1, UINT64_MAX, &e->tokens, &why))
 		return say_error(EXIT_USAGE, "--tokens %s is no number of tokens", o->tokens);
-	e->block_tokens = o->block ? o->block : BLOCK_TOKENS;
+	e->block_tokens = o->block;
 	if (__builtin_mul_overflow(e->tokens, e->token_bytes, &e->total_bytes) ||
 	    e->token_bytes > UINT64_MAX / 65536)
 		return say_error(EXIT_USAGE,

@@ -13,8 +13,9 @@
 #include "tools/kvpoolctl/say.h"
 #include "tools/kvpoolctl/units.h"
 
-#define TIMEOUT_NS (5 * NSEC_PER_SEC)
-#define LONG_BASE  256 /* what getopt returns for row i without a letter is i more */
+#define TIMEOUT_NS   (5 * NSEC_PER_SEC)
+#define BLOCK_TOKENS 16u
+#define LONG_BASE    256 /* what getopt returns for row i without a letter is i more */
 
 /* The forms of the table that getopt wants. */
 struct getopt_tables {
@@ -170,7 +171,7 @@ static enum ctl_exit set_option(struct options *o, const struct flag *f)
 
 enum ctl_exit options_parse(int argc, char **argv, struct options *ret)
 {
-	struct options o = { .timeout_ns = TIMEOUT_NS };
+	struct options o = { .timeout_ns = TIMEOUT_NS, .block = BLOCK_TOKENS };
 	struct getopt_tables t;
 	unsigned int row;
 	int letter;

@@ -22,7 +22,7 @@ enum options_json {
 
 #define OPTIONS_FOREVER UINT64_MAX
 
-/* What was not given is 0 or NULL. */
+/* What was not given is 0 or NULL, but for timeout_ns and block, which have a default. */
 struct options {
 	int instance; /* enum options_instance */
 	int json;     /* enum options_json */
