@@ -3,7 +3,6 @@
 #ifndef KVP_BASE_FD_H
 #define KVP_BASE_FD_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 /*

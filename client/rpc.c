@@ -376,8 +376,7 @@ static int read_one(struct rpc *r, uint64_t deadline)
 	} else if ((p.head.flags & FRAME_ERROR) && !p.head.id) {
 		take_farewell(r, p.message);
 	} else if (!deliver(r, &p) && p.message && !(p.head.flags & FRAME_ERROR)) {
-		/* The message lies in the arena, so this thread still counts as the one that reads.
-		 */
+		/* The message lies in the arena: so this thread still counts as the reader. */
 		pthread_mutex_unlock(&r->lock);
 		r->stray(r->stray_arg, r, (enum proto_op)p.head.op, p.message);
 		pthread_mutex_lock(&r->lock);

@@ -49,8 +49,7 @@ int sock_wait(int sock, short events, uint64_t deadline)
 		int ms = ms_until(deadline);
 		int n = poll(&p, 1, ms);
 
-		/* What poll itself fails with (out of memory) shows again where the socket is used.
-		 */
+		/* What poll itself fails with (no memory) shows again where the socket is used. */
 		if (n > 0 || (n < 0 && errno != EINTR))
 			return 0;
 		if (!ms)

@@ -23,7 +23,6 @@ static uint64_t sum_counter(struct kvpool *p, enum session_counter c)
 int kvpool_get_stats(const struct kvpool *pool, struct kvpool_stats *ret)
 {
 	struct kvpool *p = (struct kvpool *)pool;
-
 	struct kvpool_stats s;
 	size_t size = ret->size;
 

@@ -9,7 +9,6 @@
 #include <ini.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/config_file.h"

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/compiler.h"
 #include "daemon/configurator.h"
 #include "daemon/log.h"
 

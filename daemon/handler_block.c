@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations on blocks: reserve, commit, abort, and the uses that have no ring. */
-#include "base/compiler.h"
 #include "daemon/request.h"
 #include "daemon/touches.h"
 #include "shm/index.h"

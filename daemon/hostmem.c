@@ -9,7 +9,6 @@
 #include <systemd/sd-daemon.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/fd.h"
 #include "base/numa.h"

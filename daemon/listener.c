@@ -16,7 +16,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/compiler.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
 

@@ -12,7 +12,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "base/compiler.h"
 #include "daemon/log.h"
 #include "daemon/manager.h"
 #include "daemon/memory.h"

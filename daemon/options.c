@@ -353,8 +353,7 @@ static int options_default_paths(const struct options_env *env, struct options *
 	if (!dir || !*dir) {
 		snprintf(why, n,
 			 "$XDG_RUNTIME_DIR is not set: log in through a session that sets it, or "
-			 "give"
-			 " --socket PATH");
+			 "give --socket PATH");
 		return -EINVAL;
 	}
 	if (path_make(o->socket, dir, "/kvpool/kvpool.sock", why, n) < 0)

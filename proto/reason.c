@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/compiler.h"
+#include <stddef.h>
+
 #include "proto/reason.h"
 
 struct reason_text {

@@ -106,13 +106,18 @@ extern const struct bench_group bench_lookup, bench_hash, bench_turn, bench_copy
 double bench_now(void);
 uint64_t bench_random(uint64_t *state);
 
-/*
- * A connected handle and a namespace of blocks of block_bytes. Returns 0 or -errno, with words on
- * stderr.
- */
+/* A connected handle. Returns 0 or -errno, with words on stderr. */
 int bench_connect(const struct private_daemon *d, const char *name, struct kvpool **ret);
+
+/* A handle that never connects: hashing needs no daemon. Returns 0 or -errno. */
+int bench_offline(struct kvpool **ret);
+
+/* A namespace of blocks of block_bytes. Returns 0 or -errno, with words on stderr. */
 int bench_namespace(struct kvpool *pool, const char *model, uint32_t block_tokens,
 		    uint64_t block_bytes, struct kvpool_ns **ret);
+
+/* Tokens at random, as of a vocabulary of 50 000. */
+void bench_tokens(uint64_t *seed, int32_t *tokens, size_t n);
 
 /* Keys of a made-up chain: any 32 bytes are a key. Chain number c of the run seed. */
 void bench_chain(uint64_t seed, uint64_t c, struct kvpool_key *keys, size_t n);

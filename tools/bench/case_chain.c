@@ -61,18 +61,14 @@ static int measure(const struct bench_options *opt, struct chain_case *c)
 static int run(const struct bench_options *opt)
 {
 	static struct chain_case c;
-	/* Hashing needs no daemon: a handle that never connects. */
-	struct kvpool_options o = { .size = sizeof(o), .socket = "/nonexistent", .timeout_ms = 1 };
 	struct kvpool *pool;
 	uint64_t seed = 1;
-	int e = kvpool_connect(&o, &pool);
+	int e = bench_offline(&pool);
 
 	if (e < 0)
 		return e;
-	for (size_t i = 0; i < HISTORY; i++)
-		c.history[i] = (int32_t)(bench_random(&seed) % 50000);
-	for (size_t i = 0; i < TURN; i++)
-		c.turn[i] = (int32_t)(bench_random(&seed) % 50000);
+	bench_tokens(&seed, c.history, HISTORY);
+	bench_tokens(&seed, c.turn, TURN);
 	e = bench_namespace(pool, "bench-chain", BLOCK_TOKENS, 65536, &c.ns);
 	if (e == 0)
 		e = kvpool_chain_new(c.ns, &c.chain);

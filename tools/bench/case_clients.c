@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -13,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "base/clock.h"
 #include "tools/bench/full.h"
 
 #define CLIENTS  64u

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/compiler.h"
 #include "tools/bench/full.h"
@@ -301,7 +300,7 @@ static int prepare(struct full *c)
 	r = private_daemon_start(&c->daemon, c->opt->daemon, BENCH_NAME, c->blocks * FULL_BLOCK,
 				 c->blocks);
 	if (r == 0)
-		r = full_memory(&c->daemon, &c->private_before, &control);
+		r = full_memory(&c->daemon, &c->own_before, &control);
 	if (r == 0)
 		r = bench_child_start(&c->writer, write_all, c);
 	if (r == 0)

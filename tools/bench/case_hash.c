@@ -74,16 +74,13 @@ static int measure(const struct bench_options *opt, struct hash_case *c, struct 
 static int run(const struct bench_options *opt)
 {
 	static struct hash_case c;
-	/* Hashing needs no daemon: a handle that never connects. */
-	struct kvpool_options o = { .size = sizeof(o), .socket = "/nonexistent", .timeout_ms = 1 };
 	struct kvpool *pool;
 	uint64_t seed = 1;
-	int e = kvpool_connect(&o, &pool);
+	int e = bench_offline(&pool);
 
 	if (e < 0)
 		return e;
-	for (size_t i = 0; i < BLOCKS * 32; i++)
-		c.tokens[i] = (int32_t)(bench_random(&seed) % 50000);
+	bench_tokens(&seed, c.tokens, BLOCKS * 32);
 	c.md = EVP_MD_fetch(NULL, "SHA256", NULL);
 	c.ctx = EVP_MD_CTX_new();
 	e = c.md && c.ctx && EVP_DigestInit_ex(c.ctx, c.md, NULL) ? 0 : -ENOMEM;

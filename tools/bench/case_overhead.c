@@ -31,9 +31,9 @@ static int is_header(const char *line, enum mapping *ret)
 	return 1;
 }
 
-int full_memory(const struct private_daemon *d, uint64_t *ret_private, uint64_t *ret_control)
+int full_memory(const struct private_daemon *d, uint64_t *ret_own, uint64_t *ret_control)
 {
-	uint64_t private = 0, control = 0;
+	uint64_t own = 0, control = 0;
 	enum mapping at = MAPPING_OWN;
 	char path[64], line[512];
 	FILE *f;
@@ -48,12 +48,12 @@ int full_memory(const struct private_daemon *d, uint64_t *ret_private, uint64_t 
 		if (is_header(line, &at))
 			continue;
 		if (at == MAPPING_OWN && sscanf(line, "Rss: %lu kB", &kib) == 1)
-		private += KIB(kib);
-		else if (at == MAPPING_CONTROL && sscanf(line, "Size: %lu kB", &kib) == 1) control =
-			MAX(control, KIB(kib));
+			own += KIB(kib);
+		else if (at == MAPPING_CONTROL && sscanf(line, "Size: %lu kB", &kib) == 1)
+			control = MAX(control, KIB(kib));
 	}
 	fclose(f);
-	*ret_private = private;
+	*ret_own = own;
 	*ret_control = control;
 	return control ? 0 : -ENOENT;
 }
@@ -61,12 +61,12 @@ int full_memory(const struct private_daemon *d, uint64_t *ret_private, uint64_t 
 static double run_block(void *arg)
 {
 	const struct full *c = arg;
-	uint64_t private, control;
-	int r = full_memory(&c->daemon, &private, &control);
+	uint64_t own, control;
+	int r = full_memory(&c->daemon, &own, &control);
 
 	if (r < 0)
 		return r;
-	return ((double)control + (double)private - (double)c->private_before) / (double)c->blocks;
+	return ((double)control + (double)own - (double)c->own_before) / (double)c->blocks;
 }
 
 static double run_block_limit(void *arg)
@@ -77,10 +77,10 @@ static double run_block_limit(void *arg)
 static double run_daemon(void *arg)
 {
 	const struct full *c = arg;
-	uint64_t private, control;
-	int r = full_memory(&c->daemon, &private, &control);
+	uint64_t own, control;
+	int r = full_memory(&c->daemon, &own, &control);
 
-	return r < 0 ? r : (double)private / MIB(1);
+	return r < 0 ? r : (double)own / MIB(1);
 }
 
 static double run_daemon_limit(void *arg)

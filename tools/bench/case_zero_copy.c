@@ -5,7 +5,6 @@
  * stay 0.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"

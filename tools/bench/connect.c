@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -29,6 +28,13 @@ int bench_connect(const struct private_daemon *d, const char *name, struct kvpoo
 	return r;
 }
 
+int bench_offline(struct kvpool **ret)
+{
+	struct kvpool_options o = { .size = sizeof(o), .socket = "/nonexistent", .timeout_ms = 1 };
+
+	return kvpool_connect(&o, ret);
+}
+
 int bench_namespace(struct kvpool *pool, const char *model, uint32_t block_tokens,
 		    uint64_t block_bytes, struct kvpool_ns **ret)
 {
@@ -53,6 +59,12 @@ int bench_namespace(struct kvpool *pool, const char *model, uint32_t block_token
 	if (r < 0)
 		fprintf(stderr, "kvpool-bench: cannot open a namespace: %s\n", strerror(-r));
 	return r;
+}
+
+void bench_tokens(uint64_t *seed, int32_t *tokens, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		tokens[i] = (int32_t)(bench_random(seed) % 50000);
 }
 
 void bench_chain(uint64_t seed, uint64_t c, struct kvpool_key *keys, size_t n)

@@ -16,7 +16,7 @@ struct full {
 	const struct bench_options *opt;
 	struct private_daemon daemon;
 	struct bench_child writer;
-	uint64_t private_before; /* bytes of the daemon's own memory before a block was there */
+	uint64_t own_before; /* bytes of the daemon's own memory before a block was there */
 	struct wire *wire;
 	uint32_t ns;     /* its number there */
 	uint64_t blocks; /* that the pool has room for */
@@ -51,7 +51,7 @@ int looker_start(struct looker *l, struct full *c, volatile uint64_t *found,
 void looker_stop(struct looker *l);
 
 /* The daemon's own memory, in bytes, and its control region's; 0 or -errno. */
-int full_memory(const struct private_daemon *d, uint64_t *ret_private, uint64_t *ret_control);
+int full_memory(const struct private_daemon *d, uint64_t *ret_own, uint64_t *ret_control);
 
 /* The cases in other files. Return 0 or -errno. */
 int full_clients(struct full *c);

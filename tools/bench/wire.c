@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "proto/nsdesc.h"
 #include "shm/layout.h"
 #include "tools/bench/wire.h"

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "tools/demo/demo.h"
 #include "tools/private_daemon.h"
 

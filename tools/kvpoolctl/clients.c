@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <pwd.h>
 
-#include "base/compiler.h"
 #include "proto/kvpool.pb-c.h"
 #include "tools/kvpoolctl/objects.h"
 #include "tools/kvpoolctl/report.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "proto/reason.h"
 #include "tools/kvpoolctl/chain.h"
 #include "tools/kvpoolctl/diff.h"

@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/compiler.h"
 #include "proto/kvpool.pb-c.h"
 #include "tools/kvpoolctl/cell.h"
 #include "tools/kvpoolctl/lookup.h"

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -69,8 +68,7 @@ int unit_of_path(const char *path, char buf[UNIT_BYTES])
 {
 	int found = 0;
 
-	/* The innermost unit wins, but a container and a user's manager stand for what is in them.
-	 */
+	/* The innermost unit wins; but containers and users' managers stand for what is in them. */
 	while (*path) {
 		size_t n = strcspn(path, "/\n");
 

@@ -3,7 +3,6 @@
 #ifndef KVP_TOOLS_KVPOOLCTL_UNIT_H
 #define KVP_TOOLS_KVPOOLCTL_UNIT_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define UNIT_BYTES 64u
