@@ -21,6 +21,7 @@ static const struct unit size_units[] = {
 /* Largest first: a duration names each at most once, in this order. */
 static const struct unit duration_units[] = {
 	{ "d", 86400 * NSEC_PER_SEC }, { "h", 3600 * NSEC_PER_SEC }, { "m", 60 * NSEC_PER_SEC },
+	{ "min", 60 * NSEC_PER_SEC }, /* as kvpoolctl prints it */
 	{ "s", NSEC_PER_SEC }, { "ms", NSEC_PER_MSEC }, { "us", NSEC_PER_USEC }, { "ns", 1 },
 };
 
@@ -148,7 +149,7 @@ static int parse_duration_part(const char **text, const struct unit **unit, uint
 	if (!u)
 		return parse_fail(why,
 				  "has no unit of time that is known (d, h, m, s, ms, us or ns)");
-	if (*unit && u <= *unit)
+	if (*unit && u->factor >= (*unit)->factor)
 		return parse_fail(why, "has its units in another order than largest first");
 	*unit = u;
 	if (__builtin_mul_overflow(n, u->factor, &n) || __builtin_add_overflow(*sum, n, sum))

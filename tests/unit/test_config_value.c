@@ -148,6 +148,7 @@ static void durations(void **state)
 	const struct config_key *k = key("daemon", "status_interval");
 
 	assert_int_equal(good(k, "90s")->daemon.status_interval_ns, 90 * NSEC_PER_SEC);
+	assert_int_equal(good(k, "1min30s")->daemon.status_interval_ns, 90 * NSEC_PER_SEC);
 	assert_int_equal(good(k, "1m30s")->daemon.status_interval_ns, 90 * NSEC_PER_SEC);
 	assert_int_equal(good(k, "1s")->daemon.status_interval_ns, NSEC_PER_SEC);
 	assert_int_equal(good(k, "1h")->daemon.status_interval_ns, 3600 * NSEC_PER_SEC);
