@@ -248,6 +248,21 @@ static int options_take_rule(struct given *g, const char *arg, char *why, size_t
 	return -EINVAL;
 }
 
+/* "huge-pages" for "host.huge_pages": a key that was given without its section, or NULL. */
+static const char *options_find_key(const struct options_known *known, const char *word)
+{
+	for (const struct option *o = known->options; o->name; o++) {
+		const char *key = strchr(o->name, '.');
+		size_t i = 0;
+
+		while (key && word[i] && key[1 + i] == (word[i] == '-' ? '_' : word[i]))
+			i++;
+		if (key && !word[i] && !key[1 + i])
+			return o->name;
+	}
+	return NULL;
+}
+
 static int options_unknown(const char *arg, const struct options_known *known, char *why, size_t n)
 {
 	char word[OPTIONS_NAME_BYTES];
@@ -255,10 +270,13 @@ static int options_unknown(const char *arg, const struct options_known *known, c
 
 	snprintf(word, sizeof(word), "%s", arg + MIN(strspn(arg, "-"), 2u));
 	word[strcspn(word, "=")] = '\0';
+	const char *key;
+
 	for (const struct option *o = known->options; o->name; o++)
 		suggest_offer(&s, o->name);
-	if (s.best && s.least)
-		snprintf(why, n, "%s: is no option: did you mean \"--%s\"?", arg, s.best);
+	key = options_find_key(known, word);
+	if (key || (s.best && s.least))
+		snprintf(why, n, "%s: is no option: did you mean \"--%s\"?", arg, key ?: s.best);
 	else
 		snprintf(why, n, "%s: is no option, or not clear", arg);
 	return -EINVAL;
@@ -427,6 +445,12 @@ static int options_derive(struct given *g, const struct options_env *env, struct
 	}
 	o->ready_fd = g->ready_fd;
 	o->instance = options_instance(g, env);
+	if (g->root && o->instance == INSTANCE_PRIVATE) {
+		snprintf(why, n,
+			 "--config-root: a private instance (--socket) reads no such files: "
+			 "add --system or --user, or give --config FILE");
+		return -EINVAL;
+	}
 	options_places(g, env, o);
 	if (!g->check && !g->dump && options_sockets(g, env, o, why, n) < 0)
 		return -EINVAL;

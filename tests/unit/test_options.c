@@ -241,6 +241,8 @@ static void refused(void **state)
 		{ "--version=3", "is no option" },
 		{ "--pool-sise 1G", "--pool-sise: is no option: did you mean \"--pool-size\"?" },
 		{ "--host.poolsize=1G", "did you mean \"--host.pool_size\"?" },
+		{ "--huge-pages always", "did you mean \"--host.huge_pages\"?" },
+		{ "--socket /tmp/a --config-root /r", "--config-root: a private instance" },
 		{ "--host.numa", "needs an argument" },
 		{ "--host.numa=node:x", "--host.numa node:x: is no number" },
 		{ "--namespace.M.ttl", "needs a value, written behind" },
