@@ -20,7 +20,8 @@ static uint32_t gate_count_sessions(const struct domain *d, uid_t uid)
 	const struct session *s;
 	uint32_t n = 0;
 
-	list_for_each(s, &d->sessions, link) n += gate_is_client(s, uid);
+	list_for_each(s, &d->sessions, link)
+		n += gate_is_client(s, uid);
 	return n;
 }
 
@@ -33,9 +34,9 @@ static uint32_t gate_count_clients(const struct domain *d, uid_t uid)
 	const struct session *s;
 	uint32_t n = 0;
 
-	list_for_each(s, &d->sessions, link) n +=
-		gate_is_client(s, uid) &&
-		(s->state != SESSION_DRAINING || leases_any(&s->region->map));
+	list_for_each(s, &d->sessions, link)
+		n += gate_is_client(s, uid) &&
+		     (s->state != SESSION_DRAINING || leases_any(&s->region->map));
 	return n;
 }
 
@@ -60,6 +61,23 @@ static int gate_may(const struct domain *d, const struct peer *peer, int admin)
 	return !admin;
 }
 
+/* Who may, for who may not. */
+static void gate_say_who(const struct domain *d, const struct peer *peer, int admin,
+			 char why[GATE_WHY_BYTES])
+{
+	gid_t group = admin ? d->cfg.admin_group : d->cfg.client_group;
+
+	if (group == DOMAIN_NO_GROUP)
+		snprintf(why, GATE_WHY_BYTES,
+			 "user %u may not use this socket: be user %u, whom kvpoold runs as, or "
+			 "root",
+			 peer->uid, geteuid());
+	else
+		snprintf(why, GATE_WHY_BYTES,
+			 "user %u may not use this socket: ask to be added to group %s", peer->uid,
+			 admin ? "kvpool-admin" : "kvpool");
+}
+
 enum proto_error gate_check(const struct domain *d, const struct peer *peer, int admin,
 			    char why[GATE_WHY_BYTES])
 {
@@ -68,9 +86,7 @@ enum proto_error gate_check(const struct domain *d, const struct peer *peer, int
 
 	domain_census(d, &census);
 	if (!gate_may(d, peer, admin)) {
-		snprintf(why, GATE_WHY_BYTES,
-			 "user %u may not use this socket: ask to be added to group %s", peer->uid,
-			 admin ? "kvpool-admin" : "kvpool");
+		gate_say_who(d, peer, admin, why);
 		return ERROR_DENIED;
 	}
 	if (admin && census.admins >= DOMAIN_ADMINS) {
