@@ -353,6 +353,7 @@ int configurator_set(struct configurator *c, const struct config_key *key, const
 struct configurator_view {
 	const struct configurator *c;
 	struct settings files; /* what they say now */
+	char wrong[CONFIGURATOR_WHY_BYTES];
 	/* rules that only the files have, by number */
 	size_t *only;
 	size_t n_only;
@@ -364,6 +365,7 @@ static int view_read(struct configurator_view *v)
 	int r = config_places_read(&v->c->places, v->c->memory, &v->files, &wrong);
 
 	if (r >= 0 && wrong.n) {
+		complaint_summary(&wrong, v->wrong, sizeof(v->wrong));
 		settings_clear(&v->files);
 		r = settings_add_all(&v->files, &v->c->files);
 	}
@@ -406,6 +408,11 @@ struct configurator_view *configurator_view_free(struct configurator_view *v)
 	free(v->only);
 	free(v);
 	return NULL;
+}
+
+const char *configurator_view_wrong(const struct configurator_view *v)
+{
+	return v->wrong;
 }
 
 size_t configurator_view_count(const struct configurator_view *v)

@@ -94,6 +94,8 @@ struct configurator_view;
 /* NULL: no memory. A file that is wrong now counts as it was when it was read last. */
 struct configurator_view *configurator_view(const struct configurator *c);
 struct configurator_view *configurator_view_free(struct configurator_view *v);
+/* What is wrong with the files now; empty: nothing. */
+const char *configurator_view_wrong(const struct configurator_view *v);
 size_t configurator_view_count(const struct configurator_view *v);
 struct configurator_item configurator_view_item(const struct configurator_view *v, size_t i);
 

@@ -73,6 +73,7 @@ static void config_page(struct request *rq, const struct configurator_view *v,
 		return;
 	}
 	reply.items = items;
+	reply.wrong = (char *)configurator_view_wrong(v);
 	reply.next = i < n ? (uint32_t)i : 0;
 	request_reply(rq, &reply.base);
 }

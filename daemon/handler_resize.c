@@ -27,8 +27,10 @@ void handler_resize(struct request *rq)
 	Kvpool__ResizeReply reply = KVPOOL__RESIZE_REPLY__INIT;
 	struct pool_resized r;
 	char text[DOMAIN_WHY_BYTES];
+	uint64_t budget;
 	int e = domain_resize(rq->domain, m->bytes, 1, &r, text);
 
+	pool_pin_usage(rq->domain->pool, &budget, &reply.pinned_bytes);
 	if (e == 0 && !m->dry_run)
 		e = resize_set(rq->domain, m->bytes, text);
 	if (e < 0) {
@@ -41,5 +43,7 @@ void handler_resize(struct request *rq)
 	reply.evict_blocks = r.evict_blocks;
 	reply.stuck_bytes = r.stuck_bytes;
 	reply.note = text;
+	reply.pin_budget_bytes =
+		config_share_bytes(&rq->domain->config->cache.pin_budget, r.now_bytes);
 	request_reply(rq, &reply.base);
 }

@@ -6,6 +6,7 @@ usage: test_kvpoolctl_fake.py KVPOOLCTL KVPOOL.PROTO
 """
 import json
 import os
+import re
 import pty
 import select
 import shutil
@@ -95,6 +96,16 @@ class Errors(Case):
                                  check=False)
             self.assertEqual(run.returncode, 1)
             self.assertIn("cannot write the output", run.stderr)
+
+    def test_help(self):
+        whole, pin = self.ctl("--help")[1], self.ctl("pin", "--help")[1]
+        self.assertIn("--ttl TIME", pin)
+        self.assertEqual(self.ctl("help"), (0, whole, ""))
+        self.assertEqual(self.ctl("help", "pin"), (0, pin, ""))
+        self.assertIn("One of: f32 f16", self.ctl("capacity", "--help")[1])
+        for verb in re.findall(r"^  ([a-z-]+) ", whole.split("\nOptions:")[0], re.M):
+            text = self.ctl(verb, "--help")[1]
+            self.assertEqual([line for line in (whole + text).splitlines() if len(line) > 80], [])
 
     def test_usage(self):
         self.fails(2, 'unknown command "stauts": did you mean "status"?', "stauts")

@@ -102,6 +102,21 @@ class Steer(Real):
         status, _, err = self.ctl("resize", "900T")
         self.assertEqual(status, 1, err)
 
+    def test_resize_below_what_is_pinned(self):
+        """A budget that is a part of the pool gets smaller with it, and says so before it does."""
+        w = self.client("writer")
+        self.assertEqual(w.do("publish 1 500"), 500)
+        self.assertEqual(w.do("acquire 1 500"), 500)
+        w.do("release")
+        self.until(lambda: self.json("prefixes")["prefixes"])
+        self.assertEqual(self.ctl("pin", self.json("prefixes")["prefixes"][0]["id"])[0], 0)
+        held = self.status()["pins"]["bytes"]
+        dry = self.json("resize", "16M", "--dry-run")
+        self.assertEqual((dry["pinned_bytes"], dry["pin_budget_bytes"]), (held, 16 * MIB // 5))
+        self.assertEqual(self.status()["pins"]["pins"], 1)
+        self.assertIn("pins ended", self.ctl("resize", "16M", "--wait", "--timeout", "30")[1])
+        self.assertEqual(self.status()["pins"], {"pins": 0, "bytes": 0, "budget_bytes": 16 * MIB // 5})
+
     def test_resize_below_what_is_read(self):
         w = self.client("writer")
         self.assertEqual(w.do("publish 1 1000"), 1000)
@@ -180,6 +195,13 @@ class Steer(Real):
         for line in ("host.huge_pages auto default never yes", "limits.max_clients 256 default 7 no"):
             self.assertIn(line, lines)
         self.assertIn("namespace.qwen*.ttl", self.ctl("config", "diff", "-o", "key", "--no-legend")[1].split())
+        with open(path, encoding="utf-8") as f:
+            sound = f.read()
+        with open(path, "a") as f:
+            f.write("[hots]\n")
+        self.assertIn("the files have a mistake", self.ctl("config", "diff")[2])
+        with open(path, "w") as f:
+            f.write(sound)
         self.assertEqual(self.ctl("reload")[0], 0)
         lines = [says(line) for line in self.ctl("config", "diff")[1].splitlines()]
         self.assertIn("host.huge_pages auto default never yes", lines)

@@ -90,7 +90,7 @@ class Look(Verbs):
             self.assertIn("shrinking, 1.0 GiB to go", out)
             self.assertIn("Pins 1  (0.5 of 2.0 GiB budget)", out)
             self.assertIn("Misses  cold 82%  evicted 17%  partial_block <1%", out)
-            self.assertIn("note: 5 blocks were refused because of a quota", out)
+            self.assertIn("note: blocks refused because of a quota: 5\n", out)
             self.assertTrue(all(len(line) <= 80 for line in out.splitlines()), out)
             s = self.json_of("status", "--raw")
             self.assertEqual([r for _, r in d.requests], [{}, {"raw": 1}])
@@ -364,18 +364,19 @@ class Control(Verbs):
 
     def test_pin_by_id(self):
         with self.with_answers(pin=self.DONE) as d:
-            self.prints("pinned 64 tokens (1.0 GiB) as pin 9; the budget holds 2.0 of 4.0 GiB\n", "pin", "abab", "--ttl",
-                        "1h30m", "--priority", "80", "--label", "sys")
+            self.prints("pinned 64 tokens as pin 9, 1.0 GiB more; pins hold 2.0 of a budget of 4.0 GiB\n", "pin", "abab",
+                        "--ttl", "1h30m", "--priority", "80", "--label", "sys")
             self.assertEqual(d.requests, [("pin", {"id": "abab", "ttl_s": 5400, "priority": 80, "label": "sys"})])
             self.assertEqual(self.json_of("pin", "abab")["pin"], 9)
         for args, text in ((("pin",), "needs an ID or --tokens"), (("pin", "a", "--tokens", "f"), "needs an ID or"),
                            (("pin", "a", "--priority", "100"), "no number from 1 to 99"),
-                           (("pin", "a", "--ttl", "0"), "no time from 1s")):
+                           (("pin", "a", "--ttl", "0"), "no time from 1s"), (("pin", "zz"), '"zz" is no id: give')):
             self.fails(2, text, *args)
 
     def test_pin_partly(self):
         with self.with_answers(pin={**self.DONE, "asked_tokens": 96, "why": "budget"}):
-            self.prints(re.compile("\n32 of 96 tokens were not: budget\n$"), "pin", "abab", status=5)
+            self.prints(re.compile("\n32 of 96 tokens were not: budget \\(unpin something, or config set "
+                                   "cache.pin_budget SIZE\\)\n$"), "pin", "abab", status=5)
             self.assertEqual(self.json_of("pin", "abab", status=5)["why"], "budget")
         for code, text in ((12, "no prefix begins so"), (13, "fits several: abab01, abab02")):
             with self.with_answers(pin={"code": code, "text": text}):
@@ -409,7 +410,7 @@ class Control(Verbs):
         with self.with_answers(**answers) as d:
             for args, request in ((("4",), {"pin": 4}), (("system",), {"pin": 3}),
                                   (("--label", "x"), {"label": "x"}), (("--all",), {"all": 1})):
-                self.prints("took back 1 pin (1.0 GiB)\n", "unpin", *args)
+                self.prints("took back 1 pin, 1.0 GiB of the budget\n", "unpin", *args)
                 self.assertEqual(d.requests[-1], ("unpin", request))
             self.fails(4, '"96a231236c" means 2 objects: pin:3 (system), pin:4 (other)', "unpin", "96a231236c")
             self.fails(4, 'there is no pin "5" (see kvpoolctl pins)', "unpin", "5")
@@ -427,6 +428,9 @@ class Control(Verbs):
             self.assertEqual([r for name, r in d.requests if name == "kick"], [{"session": 7}, {"session": 9}])
             self.fails(4, '"b" means 2 objects: client:8 (b), client:9 (b)', "kick", "b")
             self.fails(4, 'there is no client "c" (see kvpoolctl clients)', "kick", "c")
+        with self.with_answers(clients={"items": [client(7, "gone", state="draining", pid=5)]}) as d:
+            self.fails(4, "the session of gone has ended already: what it reads stays until process 5", "kick", "gone")
+            self.assertNotIn("kick", [name for name, _ in d.requests])
         self.fails(2, '"kick" needs CLIENT', "kick")
 
     def test_resize(self):
@@ -439,9 +443,17 @@ class Control(Verbs):
             self.fails(2, "the size 4GB ", "resize", "4GB")
             self.json_of("resize", "4G")
         with self.with_answers(status=STATUS, resize={**done, "handed_bytes": 5 * GIB, "stuck_bytes": GIB}):
-            self.prints(re.compile("1.0 GiB are being read or written"), "resize", "4G", status=5)
+            self.prints(re.compile("1.0 GiB are pinned, being read or written"), "resize", "4G", status=5)
             self.assertEqual(self.json_of("resize", "4G", status=5)["excess_bytes"], GIB)
             self.prints(re.compile("would"), "resize", "4G", "--dry-run", status=5)
+        pins = {**done, "pinned_bytes": 2 * GIB, "pin_budget_bytes": GIB, "note": "max_blocks is 5"}
+        with self.with_answers(status=STATUS, resize=pins):
+            self.prints(re.compile("\n2.0 GiB were pinned, and the budget is 1.0 GiB: pins ended, low priorities first\n"
+                                   "note: max_blocks is 5\n$"), "resize", "4G")
+            self.prints(re.compile("would be 1.0 GiB: pins would end"), "resize", "4G", "--dry-run")
+            got = self.json_of("resize", "4G")
+            self.assertEqual((got["pinned_bytes"], got["pin_budget_bytes"], got["note"]),
+                             (2 * GIB, GIB, "max_blocks is 5"))
         with self.with_answers(status=STATUS, resize={"code": 3, "text": "more than 40G"}):
             self.fails(1, "refused resize of 64G: more than 40G", "resize", "64G")
 
@@ -467,11 +479,19 @@ class Run(Verbs):
             self.assertIn("host.pool_size   8G    /etc/kvpool/kvpool.conf:12\n", out)
             self.assertEqual([k["key"] for k in self.json_of("config", "diff")["keys"]],
                              ["host.pool_size", "host.huge_pages"])
+            self.assertEqual(self.ctl("config", "diff")[2], "")
             self.prints("8G\n", "config", "get", "host.pool_size")
             self.assertEqual(self.json_of("config", "get", "host.huge_pages")["file_value"], "never")
             self.fails(4, 'there is no key "host.x"', "config", "get", "host.x")
         for args in (("get",), ("set", "a"), ("show", "a"), ("unset",), ("put", "a")):
             self.fails(2, '"config" takes show, diff, get KEY', "config", *args)
+
+    def test_config_of_files_with_a_mistake(self):
+        with self.with_answers(config={"items": KEYS, "wrong": "kvpool.conf:3: no key"}):
+            status, out, err = self.ctl("config", "diff")
+            self.assertEqual(status, 0)
+            self.assertIn("host.pool_size", out)
+            self.assertIn("the files have a mistake, FILE is what they said before: kvpool.conf:3: no key", err)
 
     def test_config_set(self):
         with self.with_answers(config_set={"was": "8G", "now": "12G"}) as d:
@@ -480,7 +500,7 @@ class Run(Verbs):
             self.assertEqual(d.requests, [("config_set", {"key": "host.pool_size", "value": "12G"}),
                                           ("config_set", {"key": "host.pool_size", "unset": 1})])
         with self.with_answers(config_set={"code": 14, "text": "host.numa: node:9 is no node"}):
-            self.fails(78, "refused config_set of host.numa: host.numa: node:9", "config", "set", "host.numa", "node:9")
+            self.fails(78, "refused config set: host.numa: node:9", "config", "set", "host.numa", "node:9")
         with self.with_answers(config_set={"code": 12, "text": "did you mean host.numa?"}):
             self.fails(4, "did you mean", "config", "set", "host.nuam", "x")
 

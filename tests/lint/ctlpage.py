@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """ctlpage.py ROOT KVPOOLCTL PAGE: kvpoolctl(1), in scdoc's format, says what the program and its headers say: commands,
-options, columns, exit codes, reasons of misses, schemas, findings of health; all of them, and no others.
+options, columns, exit codes, reasons of misses, schemas, findings of health, states of bytes; all of them, no others.
 """
 import os
 import re
@@ -77,8 +77,9 @@ def check(page):
     schemas = {re.sub(r"\.(\d+)\.json$", r"/\1", name) for name in os.listdir(os.path.join(ROOT, "doc/schemas"))}
     yield from compare("schemas", schemas, set(re.findall(r"\*(kvpool\.[\w.-]+/\d+)\*", section(page, "JSON"))))
     findings = set(re.findall(r'^\t\{ "(\w+)", HEALTH_', read("tools/kvpoolctl/health.c"), re.M))
-    said = re.search(r"of what was found: ([^.]*)\.", section(page, "JSON")).group(1)
-    yield from compare("findings of health", findings, set(re.findall(r"\w+", said)))
+    yield from compare("findings of health", findings, set(re.findall(r"\*(\w+)\*\n", section(page, "HEALTH"))))
+    states = set(re.findall(r'^\t\t\{ "(\w+)", s->\w+bytes', read("tools/kvpoolctl/status.c"), re.M))
+    yield from compare("states of bytes", states, set(re.findall(r"\*(\w+)\*\n", section(page, "STATES"))))
 
 
 def main():

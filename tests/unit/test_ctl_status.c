@@ -71,7 +71,7 @@ static void test_screen(void **state)
 		text,
 		"● kvpoold 0.1.0   private   up 12min 4s   pid 1187   ready\n"
 		"    Pool  host ████████░░░░░░░░░░░░  3.5 / 8.0 GiB  44%  cached 2.0  leased 1.0\n"
-		"          writing 0.5  free 1.5\n"
+		"          writing 0.5  free 1.5  unassigned 3.0\n"
 		"  Blocks  1 204 of 1 048 576  published 1 500  evicted 296\n"
 		"    Hits  since start 71% of 418 k tokens  in 200 lookups\n"
 		"          from another program: 38%\n"
@@ -228,7 +228,7 @@ static void test_health(void **state)
 	assert_int_equal(health_level(&s), HEALTH_WARN);
 	text = printed(&s, &plain, 0);
 	assert_non_null(strstr(text, "  Health  warn\n"));
-	assert_non_null(strstr(text, "          note: 3 blocks found no room"));
+	assert_non_null(strstr(text, "          note: blocks that found no room: 3\n"));
 	o = status_json(&s);
 	health = json_object_get(o, "health");
 	assert_string_equal(json_string_value(json_object_get(health, "level")), "warn");

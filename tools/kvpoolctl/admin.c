@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -219,10 +220,14 @@ static enum ctl_exit refused(const struct admin *a, const char *op, const Kvpool
 {
 	_cleanup_free_ char *text = cell_clean(e->text);
 	enum ctl_exit status = refused_status(e->code);
+	char what[32];
 
+	snprintf(what, sizeof(what), "%s", op);
+	for (char *c = what; (c = strchr(c, '_'));)
+		*c = ' ';
 	if (e->code < 32 && a->expected & 1u << e->code)
 		return status;
-	return fail(a, status, "kvpoold at %s refused %s%s%s: %s", admin_path(a), op,
+	return fail(a, status, "kvpoold at %s refused %s%s%s: %s", admin_path(a), what,
 		    a->about ? " of " : "", a->about ? a->about : "",
 		    text && *text ? text : proto_error_name(e->code));
 }

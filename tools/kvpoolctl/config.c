@@ -82,6 +82,26 @@ static void add_different(void *data, const void *item)
 		listing_add(data, item);
 }
 
+/* Says so when the files can't be compared: none of what they say now is listed then. */
+static enum ctl_exit say_wrong(struct admin *a)
+{
+	Kvpool__Config request = KVPOOL__CONFIG__INIT;
+	_cleanup_free_ char *wrong = NULL;
+	const void *reply;
+	enum ctl_exit rc;
+
+	request.key = (char *)"host.pool_size";
+	rc = admin_call(a, OP_CONFIG, &request.base, &reply);
+	if (rc)
+		return rc;
+	wrong = cell_clean(((const Kvpool__ConfigReply *)reply)->wrong);
+	if (wrong && *wrong)
+		return say_error(EXIT_OK,
+				 "the files have a mistake, FILE is what they said before: %s",
+				 wrong);
+	return EXIT_OK;
+}
+
 static enum ctl_exit show(const struct ctl *ctl, struct admin *a)
 {
 	const char *what = verb_arg(ctl, 1);
@@ -94,6 +114,8 @@ static enum ctl_exit show(const struct ctl *ctl, struct admin *a)
 		table_select(&l.table, "KEY,VALUE,ORIGIN,FILE,RESTART", &bad);
 	if (!rc)
 		rc = pages_each(a, OP_CONFIG, NULL, diff ? add_different : listing_add, &l);
+	if (!rc && diff)
+		rc = say_wrong(a);
 	return rc ? rc : listing_print(&l);
 }
 
@@ -178,7 +200,6 @@ enum ctl_exit verb_config(const struct ctl *ctl)
 	for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
 		if (!strcmp(name, actions[i].name) && n == actions[i].n_args) {
 			rc = admin_open(&ctl->opt, &a);
-			a.about = verb_arg(ctl, 2);
 			return rc ? rc : actions[i].run(ctl, &a);
 		}
 	return say_error(EXIT_USAGE, "\"config\" takes show, diff, get KEY, set KEY VALUE or unset "

@@ -169,6 +169,9 @@ static void print(const struct estimate *e, int exact)
 	if (e->pool_bytes)
 		printf("Pool    %s hold %s tokens\n", units_bytes(e->pool_bytes, exact).text,
 		       units_count(pool_tokens(e)).text);
+	else if (!e->tokens)
+		printf("Pool    (--pool-size SIZE says how many tokens fit, --tokens N what they "
+		       "take)\n");
 	print_notes(e);
 }
 

@@ -48,25 +48,32 @@ static uint64_t quota(const Kvpool__StatusReply *s)
 	return s->quota_blocks;
 }
 
+static uint64_t refused(const Kvpool__StatusReply *s)
+{
+	return s->refused;
+}
+
 static const struct health_finding findings[] = {
-	{ "starting", HEALTH_WARN, "daemon", "is not ready yet", "wait, then see its log",
+	{ "starting", HEALTH_WARN, 1, "the daemon is not ready yet", "wait, then see its log",
 	  starting },
-	{ "corrupt", HEALTH_WARN, "blocks", "had wrong bytes and were dropped",
+	{ "corrupt", HEALTH_WARN, 0, "blocks dropped for wrong bytes",
 	  "a client wrote where it must not, or memory fails", wrong_bytes },
-	{ "full", HEALTH_NOTE, "blocks", "found no room",
-	  "make the pool larger, or see who holds leases", no_room },
-	{ "quota", HEALTH_NOTE, "blocks", "were refused because of a quota",
-	  "see kvpoolctl clients -o name,writing,unnamed,quota", quota },
-	{ "shrinking", HEALTH_NOTE, "pool", "is larger than it should be",
-	  "what is read or written in it goes when that ends", shrinking },
-	{ "slow_clients", HEALTH_NOTE, "clients", "were dropped because they read no replies",
-	  "see the log for their names", slow_clients },
-	{ "protocol_errors", HEALTH_NOTE, "requests", "were malformed",
-	  "see the log for who sent them", protocol_errors },
-	{ "touches_lost", HEALTH_NOTE, "lookups", "went unseen",
+	{ "full", HEALTH_NOTE, 0, "blocks that found no room",
+	  "make the pool larger, or see kvpoolctl clients for who holds leases", no_room },
+	{ "quota", HEALTH_NOTE, 0, "blocks refused because of a quota",
+	  "kvpoolctl clients -o name,writing,unnamed,quota", quota },
+	{ "shrinking", HEALTH_NOTE, 1, "the pool is larger than it should be",
+	  "what is pinned, read or written goes when that ends", shrinking },
+	{ "slow_clients", HEALTH_NOTE, 0, "clients dropped because they read no answers",
+	  "the log names them", slow_clients },
+	{ "protocol_errors", HEALTH_NOTE, 0, "malformed requests",
+	  "kvpoolctl log-level debug shows who sends them", protocol_errors },
+	{ "refused", HEALTH_NOTE, 0, "connections refused", "the log says whose, and why",
+	  refused },
+	{ "touches_lost", HEALTH_NOTE, 0, "lookups that went unseen",
 	  "rates of namespaces are a little too low", touches_lost },
-	{ "draining", HEALTH_NOTE, "ended clients", "still map the pool",
-	  "a thread or child of theirs lives on", draining },
+	{ "draining", HEALTH_NOTE, 0, "ended sessions whose memory is still mapped",
+	  "the program, a thread or a child of it lives on", draining },
 };
 
 const char *health_level_name(enum health_level level)

@@ -18,9 +18,9 @@ const char *health_level_name(enum health_level level);
 struct health_finding {
 	const char *code;
 	enum health_level level;
-	const char *unit;				 /* what is counted: "3 blocks" */
-	const char *text;				 /* what is wrong with them */
-	const char *advice;				 /* the next step */
+	int is_state;                                    /* it is so, or not: no number to show */
+	const char *text;                                /* what is counted, or what is so */
+	const char *advice;                              /* the next step */
 	uint64_t (*count)(const Kvpool__StatusReply *s); /* 0: not found */
 };
 

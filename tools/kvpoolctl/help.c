@@ -5,12 +5,24 @@
 #include "tools/kvpoolctl/flow.h"
 #include "tools/kvpoolctl/style.h"
 
+#define CHOICES_INDENT 31u /* below what the option does */
+
 static void print_flag(const struct flag *f, FILE *out)
 {
 	char letter[3] = { '-', (char)f->letter, '\0' };
 
 	fprintf(out, "  %2s %-25s %s\n", f->letter ? letter : "", *f->name ? flag_form(f).text : "",
 		f->help);
+}
+
+static void print_choices(const struct flag *f, FILE *out)
+{
+	char text[256];
+
+	if (f->value != VALUE_CHOICE || *f->arg == '[')
+		return;
+	snprintf(text, sizeof(text), "One of: %s.", f->choices);
+	flow_text(out, CHOICES_INDENT, STYLE_COLUMNS, text);
 }
 
 /* Those that mean something to every verb (NULL), or only to some and to this one. */
@@ -24,6 +36,7 @@ static unsigned int print_flags(const char *verb, FILE *out)
 			if (!n++)
 				fputs("\nOptions:\n", out);
 			print_flag(f, out);
+			print_choices(f, out);
 		}
 	return n;
 }
@@ -57,11 +70,11 @@ void help_print(FILE *out)
 		print_verbs(g, out);
 	print_flags(NULL, out);
 	print_statuses(out);
-	fputs("\nSizes are written 16G or 16GiB (powers of 1024), times 90s, 5m or 1h30m. The\n"
-	      "instance is, without an option: $KVPOOL_ADMIN_SOCKET, $KVPOOL_SOCKET.admin, that "
-	      "of\n"
-	      "this user when there is one, else that of the system. Commands that destroy\n"
-	      "something ask first on a terminal. See kvpoolctl(1).\n",
+	fputs("\nSizes are written 16G or 16GiB (powers of 1024), times 90s, 5m or 1h30m; a\n"
+	      "TIME that is a number alone is in seconds. The instance is, without an option:\n"
+	      "$KVPOOL_ADMIN_SOCKET, $KVPOOL_SOCKET.admin, that of this user when there is\n"
+	      "one, else that of the system. Commands that destroy something ask first on a\n"
+	      "terminal. See kvpoolctl(1).\n",
 	      out);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "proto/kvpool.pb-c.h"
@@ -7,6 +8,7 @@
 #include "tools/kvpoolctl/confirm.h"
 #include "tools/kvpoolctl/objects.h"
 #include "tools/kvpoolctl/report.h"
+#include "tools/kvpoolctl/say.h"
 #include "tools/kvpoolctl/units.h"
 #include "tools/kvpoolctl/verb.h"
 
@@ -33,6 +35,18 @@ static enum ctl_exit tell(const struct ctl *ctl, uint64_t session, const Kvpool_
 	return EXIT_OK;
 }
 
+static enum ctl_exit check_state(const struct object *o, const char *name)
+{
+	const char *state = object_text(o, "state");
+
+	if (!state || strcmp(state, "draining"))
+		return EXIT_OK;
+	return say_error(EXIT_NO_OBJECT,
+			 "the session of %s has ended already: what it reads stays until process "
+			 "%" PRIu64 " lets go or ends",
+			 name, object_number(o, "pid"));
+}
+
 static enum ctl_exit ask(const struct ctl *ctl, const struct object *o)
 {
 	_cleanup_free_ char *name = cell_clean(object_text(o, "name"));
@@ -55,6 +69,8 @@ enum ctl_exit verb_kick(const struct ctl *ctl)
 
 	if (!rc)
 		rc = objects_find(&a, OBJECTS_CLIENT, verb_arg(ctl, 1), &o);
+	if (!rc)
+		rc = check_state(&o, verb_arg(ctl, 1));
 	if (!rc)
 		rc = ask(ctl, &o);
 	if (rc)

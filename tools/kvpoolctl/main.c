@@ -11,9 +11,10 @@
 #include "tools/kvpoolctl/verb.h"
 #include "tools/kvpoolctl/version.h"
 
-static enum ctl_exit print_help(const struct options *o)
+/* at: where the name of a command stands, if there is one. */
+static enum ctl_exit print_help(const struct options *o, int at)
 {
-	const struct verb *v = o->n_args ? verb_find(o->args[0]) : NULL;
+	const struct verb *v = o->n_args > at ? verb_find(o->args[at]) : NULL;
 
 	if (v)
 		help_verb(v, stdout);
@@ -30,7 +31,10 @@ static enum ctl_exit run(int argc, char **argv)
 	if (rc)
 		return rc;
 	if (ctl.opt.help)
-		return print_help(&ctl.opt);
+		return print_help(&ctl.opt, 0);
+	/* Not in the lists, which name the option: what hands write that are used to it. */
+	if (ctl.opt.n_args && !strcmp(ctl.opt.args[0], "help"))
+		return print_help(&ctl.opt, 1);
 	if (ctl.opt.version) {
 		version_print(stdout);
 		return EXIT_OK;

@@ -96,8 +96,7 @@ static void add_row(struct listing *l, const void *item)
 		listing_cell(l, COL_TOKEN, "%s",
 			     units_count(n->block_bytes / n->block_tokens).text);
 	add_held(l, n, l->ctl->opt.bytes);
-	if (n->ttl_ns)
-		listing_cell(l, COL_TTL, "%s", units_duration(n->ttl_ns).text);
+	listing_cell(l, COL_TTL, "%s", n->ttl_ns ? units_duration(n->ttl_ns).text : "never");
 	if (n->priority)
 		listing_cell(l, COL_PRIORITY, "%" PRIu32, n->priority);
 	listing_cell(l, COL_LOOKUPS, "%s", units_count(n->lookups).text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -117,14 +118,17 @@ static void print(const struct ctl *ctl, const struct pinned *p)
 	_cleanup_free_ char *why = cell_clean(p->r->why);
 	int exact = ctl->opt.bytes;
 
-	printf("pinned %s tokens (%s) as pin %" PRIu64 "; the budget holds %s of %s\n",
-	       units_count(p->r->tokens).text, units_bytes(p->r->bytes, exact).text, p->r->pin,
+	printf("pinned %s tokens as pin %" PRIu64 ", %s more; pins hold %s of a budget of %s\n",
+	       units_count(p->r->tokens).text, p->r->pin, units_bytes(p->r->bytes, exact).text,
 	       units_bytes_of(p->r->used_bytes, p->r->budget_bytes, exact).text,
 	       units_bytes(p->r->budget_bytes, exact).text);
 	if (p->r->tokens < p->asked_tokens)
-		printf("%s of %s tokens were not: %s\n",
+		printf("%s of %s tokens were not: %s%s\n",
 		       units_count(p->asked_tokens - p->r->tokens).text,
-		       units_count(p->asked_tokens).text, why && *why ? why : "not cached");
+		       units_count(p->asked_tokens).text, why && *why ? why : "not cached",
+		       why && !strcmp(why, "budget") ? " (unpin something, or config set "
+						       "cache.pin_budget SIZE)"
+						     : "");
 }
 
 static enum ctl_exit tell(const struct ctl *ctl, const struct pinned *p)
@@ -144,6 +148,11 @@ static enum ctl_exit tell(const struct ctl *ctl, const struct pinned *p)
 						: EXIT_OK;
 }
 
+static int is_id(const char *text)
+{
+	return *text && !text[strspn(text, "0123456789abcdefABCDEF")];
+}
+
 enum ctl_exit verb_pin(const struct ctl *ctl)
 {
 	_cleanup_(admin_close) struct admin a = { 0 };
@@ -154,6 +163,11 @@ enum ctl_exit verb_pin(const struct ctl *ctl)
 	if (!id == !ctl->opt.tokens)
 		return say_error(EXIT_USAGE, "\"pin\" needs an ID or --tokens FILE (see kvpoolctl "
 					     "pin --help)");
+	if (id && !is_id(id))
+		return say_error(EXIT_USAGE,
+				 "\"%s\" is no id: give the first of its hex digits, as kvpoolctl "
+				 "prefixes shows them",
+				 id);
 	rc = admin_open(&ctl->opt, &a);
 	if (!rc)
 		rc = id ? pin_id(&a, &ctl->opt, id, &p) : pin_tokens(&a, &ctl->opt, &p);

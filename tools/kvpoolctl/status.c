@@ -89,8 +89,8 @@ static void print_pool(const struct screen *sc, const Kvpool__StatusReply *s)
 	flow_add(&f, "%s / %s", units_bytes_of(used_bytes(s), s->pool_bytes, sc->exact).text,
 		 units_bytes(s->pool_bytes, sc->exact).text);
 	flow_add(&f, "%s", units_percent(used_bytes(s), s->pool_bytes).text);
-	/* What no namespace has yet is what the bar shows as empty. */
-	for (unsigned int i = 0; i + 1 < BYTE_STATES; i++)
+	/* All of them: who adds them up gets the size. */
+	for (unsigned int i = 0; i < BYTE_STATES; i++)
 		if (states[i].bytes)
 			flow_add(&f, "%s %s", states[i].name,
 				 units_bytes_of(states[i].bytes, s->pool_bytes, sc->exact).text);
@@ -110,7 +110,7 @@ static void print_memory(const struct screen *sc, const Kvpool__StatusReply *s)
 		flow_clean(&f, "numa ", s->numa);
 	flow_add(&f, "resident %s", units_bytes(s->pool_resident_bytes, sc->exact).text);
 	if (s->pool_max_bytes)
-		flow_add(&f, "may grow to %s", units_bytes(s->pool_max_bytes, sc->exact).text);
+		flow_add(&f, "resizable to %s", units_bytes(s->pool_max_bytes, sc->exact).text);
 	if (s->pool_excess_bytes)
 		flow_add(&f, "shrinking, %s to go",
 			 units_bytes(s->pool_excess_bytes, sc->exact).text);
@@ -208,9 +208,10 @@ static void print_health(const struct screen *sc, const Kvpool__StatusReply *s)
 	for (unsigned int i = 0; (h = health_finding(i)); i++)
 		if (h->count(s)) {
 			flow_break(&f);
-			flow_add(&f, "%s: %s %s %s:", health_level_name(h->level),
-				 units_round(h->count(s)).text, h->unit, h->text);
-			flow_add(&f, "%s", h->advice);
+			flow_add(&f, "%s: %s%s%s", health_level_name(h->level), h->text,
+				 h->is_state ? "" : ": ",
+				 h->is_state ? "" : units_round(h->count(s)).text);
+			flow_add(&f, "(%s)", h->advice);
 		}
 	flow_end(&f);
 }

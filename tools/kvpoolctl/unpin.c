@@ -21,8 +21,8 @@ static enum ctl_exit tell(const struct ctl *ctl, const Kvpool__UnpinReply *r)
 		return report_print(ctl, o);
 	}
 	if (!ctl->opt.quiet)
-		printf("took back %" PRIu32 " pin%s (%s)\n", r->pins, r->pins == 1 ? "" : "s",
-		       units_bytes(r->bytes, ctl->opt.bytes).text);
+		printf("took back %" PRIu32 " pin%s, %s of the budget\n", r->pins,
+		       r->pins == 1 ? "" : "s", units_bytes(r->bytes, ctl->opt.bytes).text);
 	return EXIT_OK;
 }
 

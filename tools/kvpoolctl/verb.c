@@ -19,15 +19,16 @@ static const struct verb verbs[] = {
 	  "kvpoolctl status", .run = verb_status },
 	{ "clients", VERB_LOOK, "", "Who is attached",
 	  "A line for each client: what it pins now (LEASED), what it wrote and is still there "
-	  "(CACHED), its hit rate, and the part of its hits that another program had computed "
-	  "(SHARED). A client whose process has ended but whose memory somebody still maps is "
-	  "draining.",
+	  "(CACHED), its hit rate since it attached, and the part of its hits that another program "
+	  "had computed (SHARED). A client whose session has ended, by itself or by \"kick\", but "
+	  "whose memory somebody still maps is draining.",
 	  "kvpoolctl clients -o name,pid,unit,leased", .listing = &clients_listing,
 	  .run = verb_clients },
 	{ "namespaces", VERB_LOOK, "", "What is cached, by model",
 	  "A line for each namespace: the model, the fingerprint that its keys start from "
-	  "(shortened), the bytes that a token takes, what is held, the hit rate, and how long ago "
-	  "it was used.",
+	  "(shortened), the bytes that a token takes, what is held, leased or not, the hit rate "
+	  "since "
+	  "the daemon knows it, and how long ago it was used.",
 	  "kvpoolctl namespaces", .listing = &namespaces_listing, .run = verb_namespaces },
 	{ "prefixes", VERB_LOOK, "", "The prefixes that are used most",
 	  "Prefixes that lookups ended at lately, as far as the daemon keeps track of them: 20 at "
@@ -50,7 +51,8 @@ static const struct verb verbs[] = {
 	  .run = verb_show },
 	{ "dump", VERB_LOOK, "", "Everything as one JSON",
 	  "The answers of status, namespaces, clients, prefixes, pins, the last lookups and the "
-	  "configuration in one object. What the daemon does not know of is null. There are no "
+	  "configuration (keys) in one object. What the daemon does not know of is null. There are "
+	  "no "
 	  "tokens and no text in it.",
 	  "kvpoolctl dump >kvpool.json", .run = verb_dump },
 	{ "info",
@@ -72,7 +74,7 @@ static const struct verb verbs[] = {
 	  "--head-dim, or --latent, or --gguf, it computes all this for a model that need not run, "
 	  "and asks no daemon: bytes = 2 x layers x kv-heads x tokens x head-dim x bytes of an "
 	  "element.",
-	  "kvpoolctl capacity --layers 80 --kv-heads 8 --head-dim 128 --dtype f16 --tokens 4096",
+	  "kvpoolctl capacity --layers 80 --kv-heads 8 --head-dim 128 --tokens 4096",
 	  .listing = &capacity_listing, .run = verb_capacity },
 	{ "explain",
 	  VERB_UNDERSTAND,
@@ -97,8 +99,9 @@ static const struct verb verbs[] = {
 	  "the "
 	  "start of the id of a prefix, as \"prefixes\" shows it; --tokens takes the longest "
 	  "cached "
-	  "part of a prompt. Pins have a budget: when it is less than what was asked for that was "
-	  "pinned, the exit status is 5.",
+	  "part of a prompt. A prefix may have several pins, by their labels; pinning it with the "
+	  "same label again gives that pin a new time and priority. Pins have a budget "
+	  "(cache.pin_budget): what exceeds it is not pinned, and the exit status is 5.",
 	  "kvpoolctl pin 96a231236c91 --ttl 1h --label system-prompt",
 	  0,
 	  1,
@@ -124,10 +127,12 @@ static const struct verb verbs[] = {
 	  "kvpoolctl flush --namespace qwen3-8b --dry-run", .run = verb_flush },
 	{ "resize", VERB_CONTROL, "SIZE", "Make the pool larger or smaller",
 	  "SIZE is as 16G, or a percentage of what the pool may grow to. Shrinking evicts what "
-	  "lies in the memory that goes, and leaves what is being read or written until that ends: "
-	  "then the exit status is 5, and \"status\" shows the excess. On a terminal it asks "
-	  "before "
-	  "it evicts. The size is that of the configuration again when the daemon restarts.",
+	  "lies in the memory that goes, and leaves what is pinned, being read or written until "
+	  "that ends: then the exit status is 5, and \"status\" shows the excess. A budget of pins "
+	  "that is a percentage shrinks too, and pins beyond it end. On a terminal it asks before "
+	  "it evicts. The size is that of the configuration again when the daemon restarts; "
+	  "\"config "
+	  "unset host.pool_size\" goes back to it at once.",
 	  "kvpoolctl resize 12G --dry-run", 1, 1, .run = verb_resize },
 	{ "kick",
 	  VERB_CONTROL,
@@ -181,7 +186,8 @@ static const struct verb verbs[] = {
 	  VERB_RUN,
 	  "reset",
 	  "Let the counters begin at zero",
-	  "For everybody who looks at them without --raw; the daemon goes on counting.",
+	  "For everybody who looks at them without --raw; the daemon goes on counting. Those of "
+	  "single clients and namespaces stay.",
 	  "kvpoolctl stats reset",
 	  1,
 	  1,
