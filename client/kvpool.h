@@ -585,16 +585,15 @@ int kvpool_write_copy(struct kvpool_write *write, size_t i, const struct iovec *
 
 /**
  * Fills the granted ones of blocks [first, first + n) of the write out of paged memory (struct
- * kvpool_paged): block first begins with token first_token of the sequence, which is (first_block +
- * first) * block_tokens where pages counts from the start of the prompt; nobody checks that. Bytes
- * of a block that no row covers keep what they have, which is undefined unless they were written;
- * so blocks may be filled layer by layer. Returns how many blocks it filled.
+ * kvpool_paged): a block's tokens are those of its place in the prompt, and pages counts from the
+ * start of that. Bytes of a block that no row covers keep what they have, which is undefined unless
+ * they were written; so blocks may be filled layer by layer. Returns how many blocks it filled.
  *
- * -EINVAL: the write has fewer blocks, first_token is not the start of a block, a page has a
- * negative number, or something lies outside of its block or plane. -ERANGE: the table has no page
- * for a token. -ESTALE. After these nothing was copied.
+ * -EINVAL: the write has fewer blocks, a page has a negative number, or something lies outside of
+ * its block or plane. -ERANGE: the table has no page for a token. -ESTALE. After these nothing was
+ * copied.
  */
-int kvpool_write_gather(struct kvpool_write *write, size_t first, size_t n, size_t first_token,
+int kvpool_write_gather(struct kvpool_write *write, size_t first, size_t n,
 			const struct kvpool_paged *from);
 
 /**

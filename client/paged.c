@@ -134,6 +134,12 @@ static const char *numbers_wrong(const struct kvpool_paged *g, const struct kvpo
 		return "size is none that this version knows";
 	if (!g->n_planes || !g->page_tokens || !g->n_rows || !g->row_bytes)
 		return "n_planes, page_tokens, n_rows or row_bytes is 0";
+	/* A stride that was forgotten: all of an axis in one place. */
+	if ((g->n_planes > 1 && !g->block_plane_stride) ||
+	    (g->n_rows > 1 && (!g->page_row_stride || !g->block_row_stride)) ||
+	    (g->page_tokens > 1 && !g->page_token_stride) ||
+	    (ns->block_tokens > 1 && !g->block_token_stride) || (g->n_pages > 1 && !g->page_stride))
+		return "a stride is 0, so that what it steps over would lie in one place";
 	if (__builtin_mul_overflow(g->n_planes - 1, g->block_plane_stride, &planes) ||
 	    __builtin_add_overflow(planes, g->block_offset, &end) ||
 	    __builtin_add_overflow(end,
@@ -240,20 +246,44 @@ int kvpool_lease_scatter(struct kvpool_lease *l, size_t first_token, size_t n_to
 	return scatter(l, to, first_token, first_token + n_tokens, flags & KVPOOL_VERIFY);
 }
 
+/* The first token of a granted block: its descriptor says how many blocks are before it. */
+static size_t token_of(const struct kvpool_write *w, size_t i)
+{
+	const struct desc *d = &w->link.attach->control.desc[w->blocks[i].desc];
+
+	return (size_t)load_relaxed(&d->depth) * w->ns->block_tokens;
+}
+
+/* Checks the granted ones of blocks [first, end). */
+static int check_granted(const struct kvpool_write *w, size_t first, size_t end,
+			 const struct kvpool_paged *g)
+{
+	int err = 0;
+
+	for (size_t i = first; !err && i < end; i++)
+		if (kvpool_write_block(w, i)) {
+			size_t token = token_of(w, i);
+
+			err = check(w->ns, g, token, token + w->ns->block_tokens, GATHER);
+		}
+	return err;
+}
+
 /* Returns how many blocks were granted. */
-static int gather(struct kvpool_write *w, size_t first, size_t n, size_t token,
-		  const struct kvpool_paged *g)
+static int gather(struct kvpool_write *w, size_t first, size_t end, const struct kvpool_paged *g)
 {
 	struct batch b = { .direction = GATHER };
 	uint32_t block_tokens = w->ns->block_tokens;
 	int filled = 0;
 
-	for (size_t i = 0; i < n; i++, token += block_tokens) {
-		uint8_t *block = kvpool_write_block(w, first + i);
+	for (size_t i = first; i < end; i++) {
+		uint8_t *block = kvpool_write_block(w, i);
+		size_t token;
 
 		if (!block)
 			continue;
-		w->blocks[first + i].has_crc = 0;
+		token = token_of(w, i);
+		w->blocks[i].has_crc = 0;
 		add_block(&b, g, block_tokens, block, token, token + block_tokens);
 		filled++;
 	}
@@ -263,10 +293,9 @@ static int gather(struct kvpool_write *w, size_t first, size_t n, size_t token,
 	return filled;
 }
 
-int kvpool_write_gather(struct kvpool_write *w, size_t first, size_t n, size_t first_token,
+int kvpool_write_gather(struct kvpool_write *w, size_t first, size_t n,
 			const struct kvpool_paged *from)
 {
-	size_t tokens, end;
 	int err;
 
 	if (handle_is_forked(w->pool))
@@ -274,13 +303,6 @@ int kvpool_write_gather(struct kvpool_write *w, size_t first, size_t n, size_t f
 	if (first > w->n_blocks || n > w->n_blocks - first)
 		return handle_error(w->pool, -EINVAL, "blocks [%zu, %zu + %zu) of a write of %zu",
 				    first, first, n, w->n_blocks);
-	if (first_token % w->ns->block_tokens ||
-	    __builtin_mul_overflow(n, (size_t)w->ns->block_tokens, &tokens) ||
-	    __builtin_add_overflow(first_token, tokens, &end))
-		return handle_error(w->pool, -EINVAL, "token %zu is not the start of a block of %u",
-				    first_token, w->ns->block_tokens);
-	if (!n)
-		return 0;
-	err = check(w->ns, from, first_token, end, GATHER);
-	return err < 0 ? err : gather(w, first, n, first_token, from);
+	err = check_granted(w, first, first + n, from);
+	return err < 0 ? err : gather(w, first, first + n, from);
 }

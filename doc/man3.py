@@ -171,11 +171,14 @@ def pages(path):
     return found, where
 
 
-def install(where, folder):
+def install(found, where, folder):
+    """Functions, structs, enums and types of functions lead to the page that tells of them."""
     target = os.environ.get("DESTDIR", "") + folder
     os.makedirs(target, exist_ok=True)
-    for name, page_name in sorted(where.items()):
-        if name != page_name:
+    told = {item.name.split()[-1]: name for name, group in found.items() for item in group[2]
+            if item.comment or item.is_body}
+    for name, page_name in sorted({**told, **where}.items()):
+        if name not in found:
             with open(os.path.join(target, name + ".3"), "w", encoding="utf-8") as f:
                 f.write(f".so man3/{page_name}.3\n")
 
@@ -188,7 +191,7 @@ def main():
     elif command == "page":
         print(page(path, sys.argv[3], found[sys.argv[3]]), end="")
     else:
-        install(where, sys.argv[3])
+        install(found, where, sys.argv[3])
     return 0
 
 

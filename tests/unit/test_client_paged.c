@@ -214,10 +214,10 @@ static void test_gather(void **state)
 		assert_int_equal(kvpool_reserve(ns, other, TOKENS, 0, &w), BLOCKS);
 		/* Not a checksum of before. */
 		assert_int_equal(kvpool_write_copy(w, 3, &(struct iovec){ blocks[0], BB }, 1), 0);
-		assert_int_equal(kvpool_write_gather(w, 0, 3, 0, &g), 3);
-		assert_int_equal(kvpool_write_gather(w, 3, BLOCKS - 3, 3 * BT, &g), BLOCKS - 3);
+		assert_int_equal(kvpool_write_gather(w, 0, 3, &g), 3);
+		assert_int_equal(kvpool_write_gather(w, 3, BLOCKS - 3, &g), BLOCKS - 3);
 		assert_int_equal(kvpool_commit(w, BLOCKS), BLOCKS);
-		assert_int_equal(kvpool_write_gather(w, 0, BLOCKS, 0, &g), 0);
+		assert_int_equal(kvpool_write_gather(w, 0, BLOCKS, &g), 0);
 		kvpool_write_free(w);
 		assert_int_equal(kvpool_acquire(ns, got, other, TOKENS + 1, 0), TOKENS);
 		for (size_t t = 0; t < TOKENS; t++) {
@@ -236,6 +236,32 @@ static void test_gather(void **state)
 	kvpool_lease_free(got);
 }
 
+/* A write that begins in the middle of a prompt takes the tokens of its own place. */
+static void test_gather_behind_a_prefix(void **state)
+{
+	struct kvpool_paged g = paged(&shapes[1]);
+	static int32_t other[TOKENS + 1];
+	struct kvpool_key keys[BLOCKS];
+	struct kvpool_write *w;
+
+	for (size_t k = 0; k < PLANES * PLANE; k++)
+		memory[k] = (uint8_t)random();
+	memcpy(other, tokens, sizeof(other));
+	fake_tokens(other + 10 * BT, TOKENS + 1 - 10 * BT, 99);
+	assert_int_equal(kvpool_hash(ns, NULL, other, TOKENS, keys, BLOCKS), BLOCKS);
+	assert_int_equal(kvpool_reserve_keys(ns, &keys[9], keys + 10, BLOCKS - 10, &w),
+			 BLOCKS - 10);
+	assert_int_equal(kvpool_write_gather(w, 0, BLOCKS - 10, &g), BLOCKS - 10);
+	assert_int_equal(kvpool_commit(w, BLOCKS - 10), BLOCKS - 10);
+	kvpool_write_free(w);
+	assert_int_equal(kvpool_acquire(ns, lease, other, TOKENS + 1, 0), TOKENS);
+	for (size_t t = 10 * BT; t < TOKENS; t++)
+		assert_memory_equal(
+			in_plane(&g, 1, t, 0, 0),
+			in_block(&g, (uint8_t *)kvpool_lease_block(lease, t / BT), 1, t, 0, 0),
+			g.row_bytes);
+}
+
 static void check_error(const char *expected)
 {
 	char text[512];
@@ -248,7 +274,7 @@ static void check_error(const char *expected)
 static void test_refusals(void **state)
 {
 	static const size_t huge = SIZE_MAX;
-	struct kvpool_paged good = paged(&shapes[1]), bad[12];
+	struct kvpool_paged good = paged(&shapes[1]), bad[16];
 	struct kvpool_write *w;
 	size_t n = 0;
 
@@ -266,12 +292,16 @@ static void test_refusals(void **state)
 	bad[n++].block_token_stride = huge / 4;
 	bad[n++].page_stride = huge / 2;
 	bad[n++].page_token_stride = PLANE;
+	bad[n++].block_plane_stride = 0;
+	bad[n++].block_row_stride = 0;
+	bad[n++].page_token_stride = 0;
+	bad[n++].page_stride = 0;
 	assert_int_equal(n, ARRAY_SIZE(bad));
 	assert_int_equal(kvpool_reserve(ns, tokens + 1, TOKENS, 0, &w), BLOCKS);
 	memset(memory, 0xee, sizeof(memory));
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(kvpool_lease_scatter(lease, 0, TOKENS, &bad[i], 0), -EINVAL);
-		assert_int_equal(kvpool_write_gather(w, 0, BLOCKS, 0, &bad[i]), -EINVAL);
+		assert_int_equal(kvpool_write_gather(w, 0, BLOCKS, &bad[i]), -EINVAL);
 	}
 	good.plane_bytes = (uint64_t)good.n_pages * good.page_stride - 1;
 	assert_int_equal(kvpool_lease_scatter(lease, 0, TOKENS, &good, 0), -EINVAL);
@@ -279,18 +309,16 @@ static void test_refusals(void **state)
 	good.n_pages--;
 	assert_int_equal(kvpool_lease_scatter(lease, 0, TOKENS, &good, 0), -ERANGE);
 	check_error("struct kvpool_paged: 23 pages of 16 tokens have no token 383");
-	assert_int_equal(kvpool_write_gather(w, 0, BLOCKS, 0, &good), -ERANGE);
+	assert_int_equal(kvpool_write_gather(w, 0, BLOCKS, &good), -ERANGE);
 	assert_int_equal(kvpool_lease_scatter(lease, 1, TOKENS, &good, 0), -ERANGE);
 	assert_int_equal(kvpool_lease_scatter(lease, huge, 2, &good, 0), -ERANGE);
 	assert_int_equal(kvpool_lease_scatter(lease, 0, 1, &good, 2), -EINVAL);
 	pages[0] = -1;
-	assert_int_equal(kvpool_write_gather(w, 0, 1, 0, &good), -EINVAL);
+	assert_int_equal(kvpool_write_gather(w, 0, 1, &good), -EINVAL);
 	check_error("struct kvpool_paged: pages[0] is -1, which lies outside of a plane of 65536 "
 		    "bytes");
-	assert_int_equal(kvpool_write_gather(w, 0, BLOCKS + 1, 0, &good), -EINVAL);
-	assert_int_equal(kvpool_write_gather(w, 0, 1, 8, &good), -EINVAL);
-	assert_int_equal(kvpool_write_gather(w, 0, 1, huge - 15, &good), -EINVAL);
-	assert_int_equal(kvpool_write_gather(w, BLOCKS, 0, 0, &good), 0);
+	assert_int_equal(kvpool_write_gather(w, 0, BLOCKS + 1, &good), -EINVAL);
+	assert_int_equal(kvpool_write_gather(w, BLOCKS, 0, &good), 0);
 	for (size_t k = 0; k < PLANES * PLANE; k++)
 		assert_int_equal(memory[k], 0xee);
 	kvpool_write_free(w);
@@ -320,7 +348,8 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_scatter),  TEST(test_part_of_a_block), TEST(test_gather),
+		TEST(test_scatter),  TEST(test_part_of_a_block),
+		TEST(test_gather),   TEST(test_gather_behind_a_prefix),
 		TEST(test_refusals), TEST(test_bad_bytes),
 	};
 
