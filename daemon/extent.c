@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/extent.h"
+#include "shm/granule.h"
 #include "shm/word.h"
 
 int extent_map_init(struct extent_map *m, const struct control *control,
@@ -37,7 +38,7 @@ void extent_map_fini(struct extent_map *m)
 
 uint32_t extent_granules(const struct extent_map *m, uint64_t stride)
 {
-	uint64_t n = MAX((4 * stride + (UINT64_C(1) << m->shift) - 1) >> m->shift, UINT64_C(1));
+	uint64_t n = granules_of_extent(stride, m->shift);
 
 	return n > m->limit ? 0 : (uint32_t)n;
 }

@@ -16,6 +16,7 @@
 #include "daemon/hostmem.h"
 #include "daemon/log.h"
 #include "daemon/pool.h"
+#include "shm/granule.h"
 
 #define HUGE_SHIFT 21u
 #define HUGE_BYTES MIB(2)
@@ -235,7 +236,7 @@ static int try_huge(struct hostmem *m, const struct hostmem_config *cfg)
 	uint64_t need, n_free = huge_pages_free();
 	int r = -ENOMEM;
 
-	m->granule_shift = MAX(pool_granule_shift(cfg->pool_bytes), HUGE_SHIFT);
+	m->granule_shift = MAX(granule_shift_of(cfg->pool_bytes), HUGE_SHIFT);
 	m->pool_bytes = cfg->pool_bytes >> m->granule_shift << m->granule_shift;
 	m->max_bytes = m->pool_bytes;
 	need = m->max_bytes / HUGE_BYTES;
@@ -316,7 +317,7 @@ static int make_plain(struct hostmem *m, const struct hostmem_config *cfg)
 {
 	int r;
 
-	m->granule_shift = pool_granule_shift(cfg->pool_bytes);
+	m->granule_shift = granule_shift_of(cfg->pool_bytes);
 	m->pool_bytes = cfg->pool_bytes >> m->granule_shift << m->granule_shift;
 	m->max_bytes = pool_max_bytes(m->pool_bytes, m->granule_shift, cfg->machine_bytes);
 	if (!m->pool_bytes)

@@ -16,17 +16,6 @@
 /* Reservations and quarantined blocks that one tick may end; a flush has its own step. */
 #define TICK_BLOCKS 8192u
 
-#define GRANULES_MIN     128u
-#define GRANULE_MIN_LOG2 16u /* 64 KiB */
-#define GRANULE_MAX_LOG2 26u /* 64 MiB */
-
-uint32_t pool_granule_shift(uint64_t pool_bytes)
-{
-	uint32_t shift = log2_floor(MAX(pool_bytes / GRANULES_MIN, UINT64_C(1)));
-
-	return MIN(MAX(shift, GRANULE_MIN_LOG2), GRANULE_MAX_LOG2);
-}
-
 uint64_t pool_max_bytes(uint64_t pool_bytes, uint32_t granule_shift, uint64_t memory)
 {
 	uint64_t slots = (uint64_t)SLOT_NONE << SLOT_SHIFT >> granule_shift;

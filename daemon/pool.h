@@ -94,16 +94,8 @@ struct pool_config {
 #define POOL_BLOCKS_MAX (1u << 30)
 
 /*
- * The granule for a pool that begins with that size: the largest power of two of which the pool has
- * at least 128, from 64 KiB to 64 MiB. An extent is one granule, or as many as hold four blocks; so
- * a small pool still serves several namespaces, and one of 8 GiB or more has extents of 64 MiB. The
- * shell rounds pool_bytes down to whole granules.
- */
-uint32_t pool_granule_shift(uint64_t pool_bytes);
-
-/*
- * How far a pool with that granule may grow on a machine with that much memory: all of it, in at
- * most POOL_GRANULES_MAX granules, and not less than it begins with.
+ * How far a pool with that granule (shm/granule.h) may grow on a machine with that much memory: all
+ * of it, in at most POOL_GRANULES_MAX granules, and not less than it begins with.
  */
 #define POOL_GRANULES_MAX (1u << 20)
 uint64_t pool_max_bytes(uint64_t pool_bytes, uint32_t granule_shift, uint64_t memory);

@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/clock.h"
 #include "daemon/pool.h"
+#include "shm/granule.h"
 
 #define RUN    128u
 #define ROUNDS 20000u
@@ -185,7 +186,7 @@ int main(int argc, char **argv)
 	uint32_t ns;
 	int r;
 
-	cfg.granule_shift = pool_granule_shift((uint64_t)blocks * 4096);
+	cfg.granule_shift = granule_shift_of((uint64_t)blocks * 4096);
 	cfg.pool_bytes = (uint64_t)blocks * 4096 >> cfg.granule_shift << cfg.granule_shift;
 	shell.hazard = calloc(shell.n_hazards, sizeof(*shell.hazard));
 	if (!shell.hazard)

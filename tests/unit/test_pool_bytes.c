@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "daemon/reclaim.h"
+#include "shm/granule.h"
 #include "tests/pool/fixture.h"
 
 #define BLOCKS (1u << 20)
@@ -86,7 +87,7 @@ static void a_block_has_its_bytes(void **state)
 
 	cfg.max_blocks = BLOCKS;
 	cfg.pool_bytes = (uint64_t)BLOCKS * SLOT_UNIT;
-	cfg.granule_shift = pool_granule_shift(cfg.pool_bytes);
+	cfg.granule_shift = granule_shift_of(cfg.pool_bytes);
 	fixture_init(&f, &cfg);
 	pool_owner_init(&a, 1);
 	ns = fixture_ns(&f, "m", 1, SLOT_UNIT);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
+#include "shm/granule.h"
 #include "tests/pool/fixture.h"
 
 static struct fixture f;
@@ -42,7 +43,7 @@ static void granules_by_the_size_of_the_pool(void **state)
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(pool_granule_shift(cases[i].pool), cases[i].shift);
+		assert_int_equal(granule_shift_of(cases[i].pool), cases[i].shift);
 }
 
 static void bad_configurations_are_refused(void **state)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-
-#define GRANULES 128u /* that a pool has at least, see daemon/pool.c */
+#include "shm/granule.h"
+#include "shm/layout.h"
 
 static const struct shape_type types[] = {
 	{ "f32", 1, 4 },
@@ -69,12 +69,12 @@ int shape_token_bytes(const struct shape *s, uint64_t *ret, const char **why)
 
 uint64_t shape_pool_blocks(uint64_t pool_bytes, uint64_t block_bytes)
 {
-	uint64_t granule = 1ull << log2_floor(MAX(pool_bytes / GRANULES, 1ull)), stride, extent;
+	uint32_t shift = granule_shift_of(pool_bytes);
+	uint64_t stride, extent;
 
 	if (!block_bytes || block_bytes > UINT64_MAX / 8)
 		return 0;
-	granule = MIN(MAX(granule, KIB(64)), MIB(64));
-	stride = ALIGN_UP(block_bytes, KIB(4));
-	extent = ALIGN_UP(4 * stride, granule);
+	stride = ALIGN_UP(block_bytes, SLOT_UNIT);
+	extent = granules_of_extent(stride, shift) << shift;
 	return pool_bytes / extent * (extent / stride);
 }

@@ -34,9 +34,8 @@ struct shape {
 int shape_token_bytes(const struct shape *s, uint64_t *ret, const char **why);
 
 /*
- * Blocks that a pool of so many bytes holds of one namespace, as kvpoold divides it: into granules
- * of a 128th of it, 64 KiB to 64 MiB and a power of two, and those into extents of four blocks at
- * least.
+ * Blocks that a pool of so many bytes holds of one namespace, as kvpoold divides it: see
+ * shm/granule.h.
  */
 uint64_t shape_pool_blocks(uint64_t pool_bytes, uint64_t block_bytes);
 
