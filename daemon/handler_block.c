@@ -68,20 +68,22 @@ void handler_commit(struct request *rq)
 {
 	const Kvpool__Commit *m = rq->msg;
 	Kvpool__CommitReply reply = KVPOOL__COMMIT_REPLY__INIT;
+	struct pool_names names = { .desc = m->desc, .gen = m->gen, .crc = m->crc };
 	uint8_t verdict[FRAME_KEYS_MAX];
-	uint32_t n, n_parent;
-	const struct block_key *keys = request_keys(&m->keys, &n);
-	const struct block_key *parent = request_keys(&m->parent, &n_parent);
+	uint32_t n_parent;
 
-	if (n ? n != m->n_desc : n_parent) {
+	names.keys = request_keys(&m->keys, &names.n);
+	names.parent = request_keys(&m->parent, &n_parent);
+	if (names.n ? names.n != m->n_desc : n_parent) {
 		request_fail(rq, ERROR_BAD_FIELD, "keys",
 			     "commit: give a key for each block, or neither keys nor parent");
 		return;
 	}
-	if (n)
-		pool_commit_named(rq->domain->pool, &rq->session->owner, n_parent ? parent : NULL,
-				  keys, m->desc, m->gen, m->crc, n, rq->now, verdict);
-	for (size_t i = 0; !n && i < m->n_desc; i++)
+	if (!n_parent)
+		names.parent = NULL;
+	if (names.n)
+		pool_commit_named(rq->domain->pool, &rq->session->owner, &names, rq->now, verdict);
+	for (size_t i = 0; !names.n && i < m->n_desc; i++)
 		verdict[i] = (uint8_t)pool_commit(rq->domain->pool, &rq->session->owner, m->desc[i],
 						  m->gen[i], m->crc[i], rq->now);
 	rq->domain->changed = 1;

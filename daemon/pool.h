@@ -283,9 +283,15 @@ int pool_reserve_unnamed(struct pool *p, struct pool_owner *o, uint32_t ns, uint
  * and FULL every deeper one gets that answer too, unless it is PRESENT. A block that was reserved
  * under just that key may stand among them.
  */
-void pool_commit_named(struct pool *p, struct pool_owner *o, const struct block_key *parent,
-		       const struct block_key *keys, const uint32_t *desc, const uint64_t *gen,
-		       const uint32_t *crc, uint32_t n, uint64_t now, uint8_t *verdicts);
+struct pool_names {
+	const struct block_key *parent, *keys;
+	const uint32_t *desc, *crc;
+	const uint64_t *gen;
+	uint32_t n;
+};
+
+void pool_commit_named(struct pool *p, struct pool_owner *o, const struct pool_names *names,
+		       uint64_t now, uint8_t *verdicts);
 
 /*
  * The bytes are there. COMMITTED; NO_PARENT: the block before it is not COMMITTED (parents first),

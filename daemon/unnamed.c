@@ -200,21 +200,22 @@ static void go_on(struct pool *p, struct naming *n, const struct block_key *key,
 	n->rest = v == VERDICT_FULL || v == VERDICT_BUSY ? v : VERDICT_NO_PARENT;
 }
 
-void pool_commit_named(struct pool *p, struct pool_owner *o, const struct block_key *parent,
-		       const struct block_key *keys, const uint32_t *desc, const uint64_t *gen,
-		       const uint32_t *crc, uint32_t n, uint64_t now, uint8_t *verdicts)
+void pool_commit_named(struct pool *p, struct pool_owner *o, const struct pool_names *names,
+		       uint64_t now, uint8_t *verdicts)
 {
 	struct naming x = { .o = o, .now = now, .tip = DESC_NONE };
 
-	if (parent) {
-		x.tip = block_find(p, parent);
+	if (names->parent) {
+		x.tip = block_find(p, names->parent);
 		if (x.tip == DESC_NONE)
 			x.rest = VERDICT_NO_PARENT;
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		enum proto_verdict v = commit_one(p, &x, desc[i], gen[i], &keys[i], crc[i]);
+	for (uint32_t i = 0; i < names->n; i++) {
+		const struct block_key *key = &names->keys[i];
+		enum proto_verdict v =
+			commit_one(p, &x, names->desc[i], names->gen[i], key, names->crc[i]);
 
 		verdicts[i] = (uint8_t)v;
-		go_on(p, &x, &keys[i], v);
+		go_on(p, &x, key, v);
 	}
 }

@@ -508,6 +508,7 @@ static void step_name(void)
 	uint32_t s, path[NODES], from, n, at[DEPTH], desc[DEPTH], crc[DEPTH];
 	struct block_key keys[DEPTH];
 	uint64_t gen[DEPTH];
+	struct pool_names names = { .keys = keys, .desc = desc, .gen = gen, .crc = crc };
 
 	if (!n_own)
 		return;
@@ -527,9 +528,9 @@ static void step_name(void)
 	}
 	if (!n)
 		return;
-	pool_commit_named(f.p, &owners[own[at[0]].owner],
-			  from ? &nodes[s][path[from - 1]].key : NULL, keys, desc, gen, crc, n,
-			  f.now, f.verdict);
+	names.n = n;
+	names.parent = from ? &nodes[s][path[from - 1]].key : NULL;
+	pool_commit_named(f.p, &owners[own[at[0]].owner], &names, f.now, f.verdict);
 	expect_names(s, path, from, at, n);
 	compare(MAY_NOTHING);
 }

@@ -50,14 +50,21 @@ static void name(struct pool_owner *o, const struct pool_grant *g, uint32_t firs
 {
 	uint32_t desc[FIXTURE_RUN], crc[FIXTURE_RUN];
 	uint64_t gen[FIXTURE_RUN];
+	const struct pool_names names = {
+		.parent = first ? &keys[first - 1] : NULL,
+		.keys = &keys[first],
+		.desc = desc,
+		.gen = gen,
+		.crc = crc,
+		.n = n,
+	};
 
 	for (uint32_t i = 0; i < n; i++) {
 		desc[i] = g[i].desc;
 		gen[i] = g[i].gen;
 		crc[i] = i;
 	}
-	pool_commit_named(f.p, o, first ? &keys[first - 1] : NULL, &keys[first], desc, gen, crc, n,
-			  f.now, f.verdict);
+	pool_commit_named(f.p, o, &names, f.now, f.verdict);
 }
 
 static void expect(const uint8_t *verdicts, uint32_t n)
