@@ -40,7 +40,10 @@ struct hostmem_config {
 	struct config_numa numa;
 };
 
-/* Returns 0; or -errno after it was logged, in words, what is missing and where to get it. */
+/*
+ * Returns 0 or -errno. Where it is pages or nodes that are not to be had as they were asked for, it
+ * was logged, in words, what is missing and where to get it.
+ */
 int hostmem_new(const struct hostmem_config *cfg, struct hostmem **ret);
 
 /* Accepts NULL, returns NULL. */
