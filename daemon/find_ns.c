@@ -4,9 +4,7 @@
 #include "base/hex.h"
 #include "base/parse.h"
 #include "daemon/find_ns.h"
-
-/* Digits of a fingerprint that may stand for a namespace: fewer are a name, or a slip. */
-#define DIGITS_MIN 6u
+#include "proto/check.h"
 
 int find_ns_matches(const struct pool *p, uint32_t ns, const char *name)
 {
@@ -22,7 +20,7 @@ int find_ns_matches(const struct pool *p, uint32_t ns, const char *name)
 	if (parse_count(name, 0, UINT32_MAX, &number, &why) == 0 && number == ns)
 		return 1;
 	hex_encode(pool_ns_seed(p, ns), KEY_BYTES, hex);
-	return n >= DIGITS_MIN && !strncmp(hex, name, n);
+	return n >= PROTO_DIGITS_MIN && !strncmp(hex, name, n);
 }
 
 int find_ns(struct request *rq, const char *name, uint32_t *ret)

@@ -16,6 +16,9 @@
 #define PROTO_PRIORITY_MAX     99u
 #define PROTO_PRIORITY_DEFAULT 50u
 
+/* Digits of a fingerprint or an id that may stand where a name does: fewer are one, or a slip. */
+#define PROTO_DIGITS_MIN 6u
+
 #define PROTO_CONFIG_KEY_MAX   (32u + NSDESC_TEXT_MAX) /* "namespace.MODEL.ttl" */
 #define PROTO_CONFIG_VALUE_MAX 256u
 

@@ -6,13 +6,11 @@
 
 #include "base/compiler.h"
 #include "base/parse.h"
+#include "proto/check.h"
 #include "proto/kvpool.pb-c.h"
 #include "tools/kvpoolctl/cell.h"
 #include "tools/kvpoolctl/pages.h"
 #include "tools/kvpoolctl/say.h"
-
-/* Digits of a fingerprint or an id that may stand for it: fewer are a name, or a slip. */
-#define DIGITS_MIN 6u
 
 struct search {
 	const char *name;
@@ -34,7 +32,7 @@ static int is_start(const struct search *s, const char *digits)
 {
 	size_t n = strlen(s->name);
 
-	return n >= DIGITS_MIN && !strncmp(digits, s->name, n);
+	return n >= PROTO_DIGITS_MIN && !strncmp(digits, s->name, n);
 }
 
 /* Adds the object as a candidate: "client:7 (vllm-chat)". */
@@ -115,7 +113,7 @@ static enum ctl_exit search_kind(struct admin *a, size_t i, struct search *s)
 	int by_id = kinds_table[i].kind == OBJECTS_PREFIX;
 	enum ctl_exit rc;
 
-	if (by_id && (strlen(s->name) < DIGITS_MIN ||
+	if (by_id && (strlen(s->name) < PROTO_DIGITS_MIN ||
 		      strspn(s->name, "0123456789abcdef") != strlen(s->name)))
 		return EXIT_OK;
 	prefixes.id = (char *)s->name;
