@@ -519,7 +519,7 @@ static void step_name(void)
 		;
 	if (!roll(8))
 		from = roll(n);
-	n = some_own(at[0], at, n - from);
+	n = names.n = some_own(at[0], at, n - from);
 	for (uint32_t i = 0; i < n; i++) {
 		keys[i] = nodes[s][path[from + i]].key;
 		desc[i] = own[at[i]].grant.desc;
@@ -528,7 +528,6 @@ static void step_name(void)
 	}
 	if (!n)
 		return;
-	names.n = n;
 	names.parent = from ? &nodes[s][path[from - 1]].key : NULL;
 	pool_commit_named(f.p, &owners[own[at[0]].owner], &names, f.now, f.verdict);
 	expect_names(s, path, from, at, n);
