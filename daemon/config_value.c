@@ -86,6 +86,12 @@ void config_key_accepts(const struct config_key *k, char out[CONFIG_ACCEPTS_BYTE
 	}
 }
 
+/* Whether it is the word for 0. */
+static int is_none(const struct config_key *k, const char *text)
+{
+	return k->none && !strcmp(text, k->none);
+}
+
 /* Bounds are texts of the same type, and sound. */
 static int within(uint64_t n, uint64_t min, uint64_t max, const char **why)
 {
@@ -102,7 +108,7 @@ static int parse_size_key(const struct config_key *k, const char *text, uint64_t
 	const char *ignored;
 	int r;
 
-	if (k->none && !strcmp(text, k->none)) {
+	if (is_none(k, text)) {
 		n = memory_pool_default(memory);
 		*why = "needs to know how much memory there is, and that cannot be read";
 		if (!n)
@@ -121,17 +127,12 @@ static int parse_size_key(const struct config_key *k, const char *text, uint64_t
 	return r;
 }
 
-static int parse_share(const struct config_key *k, const char *text, struct config_share *ret,
-		       const char **why)
+static int parse_share(const char *text, struct config_share *ret, const char **why)
 {
 	struct config_share s = { 0, 0 };
 	size_t n = strlen(text);
 	int r = 0;
 
-	if (k->none && !strcmp(text, k->none)) {
-		*ret = s;
-		return 0;
-	}
 	if (n && text[n - 1] == '%') {
 		/* Of 100: the number itself. */
 		r = parse_size(text, 100, &s.percent, why);
@@ -148,13 +149,8 @@ static int parse_duration_key(const struct config_key *k, const char *text, uint
 {
 	uint64_t n, min, max;
 	const char *ignored;
-	int r;
+	int r = parse_duration(text, &n, why);
 
-	if (k->none && !strcmp(text, k->none)) {
-		*ret = 0;
-		return 0;
-	}
-	r = parse_duration(text, &n, why);
 	if (r < 0)
 		return r;
 	(void)parse_duration(k->min, &min, &ignored);
@@ -172,10 +168,6 @@ static int parse_count_key(const struct config_key *k, const char *text, uint32_
 	const char *ignored;
 	int r;
 
-	if (k->none && !strcmp(text, k->none)) {
-		*ret = 0;
-		return 0;
-	}
 	(void)parse_count(k->min, 0, UINT32_MAX, &min, &ignored);
 	(void)parse_count(k->max, 0, UINT32_MAX, &max, &ignored);
 	r = parse_count(text, min, max, &n, why);
@@ -228,14 +220,34 @@ static int parse_numa(const char *text, struct config_numa *ret, const char **wh
 	return r;
 }
 
+static size_t field_size(enum config_type t)
+{
+	static const size_t sizes[] = {
+		[CONFIG_IS_SIZE] = sizeof(uint64_t),
+		[CONFIG_IS_SHARE] = sizeof(struct config_share),
+		[CONFIG_IS_DURATION] = sizeof(uint64_t),
+		[CONFIG_IS_COUNT] = sizeof(uint32_t),
+		[CONFIG_IS_CHOICE] = sizeof(int),
+		[CONFIG_IS_LEVEL] = sizeof(int),
+		[CONFIG_IS_NUMA] = sizeof(struct config_numa),
+	};
+
+	return sizes[t];
+}
+
 static int parse_key(const struct config_key *k, const char *text, uint64_t memory, void *field,
 		     const char **why)
 {
+	/* Instead of no size one is made out of the memory that there is. */
+	if (is_none(k, text) && k->type != CONFIG_IS_SIZE) {
+		memset(field, 0, field_size(k->type));
+		return 0;
+	}
 	switch (k->type) {
 	case CONFIG_IS_SIZE:
 		return parse_size_key(k, text, memory, field, why);
 	case CONFIG_IS_SHARE:
-		return parse_share(k, text, field, why);
+		return parse_share(text, field, why);
 	case CONFIG_IS_DURATION:
 		return parse_duration_key(k, text, field, why);
 	case CONFIG_IS_COUNT:
@@ -262,21 +274,6 @@ int config_key_parse(const struct config_key *k, const char *text, uint64_t memo
 	config_key_accepts(k, accepts);
 	snprintf(why, CONFIG_WHY_BYTES, "%s: give %s", reason, accepts);
 	return r;
-}
-
-static size_t field_size(enum config_type t)
-{
-	static const size_t sizes[] = {
-		[CONFIG_IS_SIZE] = sizeof(uint64_t),
-		[CONFIG_IS_SHARE] = sizeof(struct config_share),
-		[CONFIG_IS_DURATION] = sizeof(uint64_t),
-		[CONFIG_IS_COUNT] = sizeof(uint32_t),
-		[CONFIG_IS_CHOICE] = sizeof(int),
-		[CONFIG_IS_LEVEL] = sizeof(int),
-		[CONFIG_IS_NUMA] = sizeof(struct config_numa),
-	};
-
-	return sizes[t];
 }
 
 int config_key_same(const struct config_key *k, const char *a, const char *b, uint64_t memory)
