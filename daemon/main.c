@@ -65,7 +65,11 @@ static int main_serve(const struct options *o, struct configurator *c)
 	umask(MAIN_UMASK);
 	main_protect();
 	main_ignore_signals();
-	if (manager_new(o, c, &m) < 0)
+	r = manager_new(o, c, &m);
+	/* Memory that the configuration insists on is not there: trying again does not help. */
+	if (r == -ENODEV)
+		return EX_CONFIG;
+	if (r < 0)
 		return EXIT_FAILURE;
 	r = manager_run(m);
 	manager_free(m);

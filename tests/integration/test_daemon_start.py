@@ -115,6 +115,10 @@ class Start(unittest.TestCase):
             self.assertIn(words, said)
             self.assertIn("--help", said)
 
+    def test_memory_that_the_machine_does_not_have(self):
+        said = self.refused(78, "--socket", os.path.join(self.folder, "s"), "--host.numa", "node:1023")
+        self.assertIn("host.numa", said)
+
     def test_ready_descriptor_that_is_not_open(self):
         said = self.refused(2, "--socket", os.path.join(self.folder, "s"), "--ready-fd", "77")
         self.assertIn("77", said)
