@@ -167,28 +167,31 @@ void handler_unpin(struct request *rq)
 	const Kvpool__Unpin *m = rq->msg;
 	Kvpool__UnpinReply reply = KVPOOL__UNPIN_REPLY__INIT;
 	struct pool *p = rq->domain->pool;
-	const struct pool_pin *pin;
-	uint64_t after = 0, bytes;
+	const struct pool_pin *next;
+	struct pool_pin pin = { 0 };
+	uint64_t bytes;
 
 	if ((m->pin != 0) + (*m->label != '\0') + (m->all != 0) != 1) {
 		request_fail(rq, ERROR_BAD_FIELD, "pin",
 			     "unpin: name pins in one way: by number, by label, or all");
 		return;
 	}
-	while ((pin = pool_pin_next(p, after)) != NULL) {
-		after = pin->number;
-		if (!unpin_fits(m, pin) || pool_unpin(p, after, &bytes) < 0)
+	while ((next = pool_pin_next(p, pin.number)) != NULL) {
+		pin = *next;
+		if (!unpin_fits(m, &pin) || pool_unpin(p, pin.number, &bytes) < 0)
 			continue;
 		reply.pins++;
 		reply.bytes += bytes;
+		log_line(LOG_NOTICE, "unpinned", LOG_NUMBER("pin", pin.number),
+			 LOG_TEXT("label", *pin.label ? pin.label : NULL),
+			 LOG_NUMBER("client_uid", rq->session->peer.uid),
+			 LOG_NUMBER("bytes", bytes));
 	}
 	if (!reply.pins && !m->all) {
 		unpin_fail(rq, m);
 		return;
 	}
 	rq->domain->changed = 1;
-	log_line(LOG_NOTICE, "unpinned", LOG_NUMBER("pins", reply.pins),
-		 LOG_NUMBER("client_uid", rq->session->peer.uid), LOG_NUMBER("bytes", reply.bytes));
 	request_reply(rq, &reply.base);
 }
 
