@@ -62,6 +62,19 @@ static char *printed(const Kvpool__StatusReply *s, const struct style *style, in
 	return text;
 }
 
+/* While the pool shrinks, what extents hold and what is on its way back are more than its size. */
+static void test_states_of_a_pool_that_shrinks(void **state)
+{
+	Kvpool__StatusReply s = sample();
+	_cleanup_free_ char *text = NULL;
+
+	s.pool_bytes = GIB(4);
+	s.pool_excess_bytes = GIB(3);
+	text = printed(&s, &plain, 0);
+	assert_non_null(strstr(text, "free 1.5  returning 2.0\n"));
+	assert_null(strstr(text, "unassigned"));
+}
+
 static void test_screen(void **state)
 {
 	Kvpool__StatusReply s = sample();
@@ -296,6 +309,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_screen),
+		cmocka_unit_test(test_states_of_a_pool_that_shrinks),
 		cmocka_unit_test(test_screen_of_nothing),
 		cmocka_unit_test(test_fits_80_columns),
 		cmocka_unit_test(test_ascii_without_utf8),

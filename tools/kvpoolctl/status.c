@@ -31,10 +31,12 @@ struct byte_state {
 	uint64_t bytes;
 };
 
-#define BYTE_STATES 7
+#define BYTE_STATES 8
 
 static void byte_states(const Kvpool__StatusReply *s, struct byte_state *ret)
 {
+	uint64_t beyond = s->pool_handed_bytes - MIN(s->pool_handed_bytes, s->pool_bytes);
+
 	const struct byte_state states[BYTE_STATES] = {
 		{ "cached", s->cached_bytes - MIN(s->leased_bytes, s->cached_bytes) },
 		{ "leased", s->leased_bytes },
@@ -43,6 +45,8 @@ static void byte_states(const Kvpool__StatusReply *s, struct byte_state *ret)
 		{ "doomed", s->doomed_bytes },
 		{ "free", s->free_bytes },
 		{ "unassigned", s->pool_bytes - MIN(s->pool_handed_bytes, s->pool_bytes) },
+		/* No extent has it any more, and the system not yet. */
+		{ "returning", s->pool_excess_bytes - MIN(beyond, s->pool_excess_bytes) },
 	};
 
 	for (unsigned int i = 0; i < BYTE_STATES; i++)
