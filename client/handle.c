@@ -17,7 +17,9 @@
 
 #define TIMEOUT_MS_DEFAULT 2000u
 #define LEASES_DEFAULT     256u
-#define OPTIONS_SIZE_FIRST offsetof(struct kvpool_options, log) /* before it had more */
+/* Of earlier versions of struct kvpool_options, that ended before these. */
+#define OPTIONS_SIZE_FIRST offsetof(struct kvpool_options, log)
+#define OPTIONS_SIZE_LOG   offsetof(struct kvpool_options, flags)
 #define LEASE_MAP_BITS     64u
 
 uint64_t handle_deadline(const struct kvpool *p)
@@ -151,11 +153,12 @@ static int options_read(const struct kvpool_options *given, struct kvpool_option
 {
 	struct kvpool_options o = { .size = sizeof(o) };
 
-	if (given && given->size != OPTIONS_SIZE_FIRST && given->size != sizeof(o))
+	if (given && given->size != OPTIONS_SIZE_FIRST && given->size != OPTIONS_SIZE_LOG &&
+	    given->size != sizeof(o))
 		return -EINVAL;
 	if (given)
 		memcpy(&o, given, given->size);
-	if (o.max_leases > HANDLE_LEASES_MAX)
+	if (o.max_leases > HANDLE_LEASES_MAX || o.flags & ~(unsigned int)KVPOOL_CONNECT_LATER)
 		return -EINVAL;
 	*ret = o;
 	return 0;
@@ -188,6 +191,7 @@ static int handle_new(const struct kvpool_options *o, struct kvpool **ret)
 	p->debug = debug && !strcmp(debug, "1");
 	p->log = o->log;
 	p->log_arg = o->log_arg;
+	p->later = (o->flags & KVPOOL_CONNECT_LATER) != 0;
 	p->link_error = -ENOTCONN;
 	set_name(p, o->name);
 	list_init(&p->namespaces);
@@ -210,7 +214,7 @@ int kvpool_connect(const struct kvpool_options *options, struct kvpool **ret)
 		err = handle_new(&o, &p);
 	if (err < 0)
 		return err;
-	if (link_get(p, LINK_NOW, handle_deadline(p), &l) == 0)
+	if (!p->later && link_get(p, LINK_NOW, handle_deadline(p), &l) == 0)
 		link_put(p, &l);
 	*ret = p;
 	return 0;

@@ -31,6 +31,13 @@ static_assert((int)KVPOOL_UNNAMED == FEATURE_UNNAMED && (int)KVPOOL_HINTS == FEA
 	      "features of the library and of the protocol are the same bits");
 #define HANDLE_FEATURES ((uint64_t)KVPOOL_UNNAMED | KVPOOL_HINTS | KVPOOL_UNWAIT)
 
+/* Namespaces that were opened without waiting. */
+enum ns_later {
+	NS_LATER_NONE,
+	NS_LATER_LOOK,  /* kvpool_dispatch is to look for those that the daemon does not know */
+	NS_LATER_ASKED, /* it has asked about one; with the answer it looks again */
+};
+
 struct kvpool {
 	const uint32_t *alive;  /* fork.h */
 	struct attach *current; /* atomic: where lookups look; NULL: nowhere */
@@ -47,14 +54,15 @@ struct kvpool {
 	uint32_t max_leases;
 	char name[PROTO_TEXT_MAX + 1];
 	int debug;
+	int later;      /* KVPOOL_CONNECT_LATER */
 	kvpool_log log; /* NULL: none */
 	void *log_arg;
 
 	pthread_mutex_t lock; /* all below, but for the error */
 	pthread_cond_t link_changed;
-	struct rpc *rpc;        /* NULL: disconnected */
-	int connecting, closed; /* a thread connects; the program has let go */
-	int link_error;         /* why it is not connected: -errno */
+	struct rpc *rpc;         /* NULL: disconnected */
+	int connecting, closed;  /* a thread connects; the program has let go */
+	int link_error;          /* why it is not connected: -errno */
 	struct attempt *attempt; /* of kvpool_dispatch to connect; NULL: none */
 	uint64_t attempt_until;
 	uint64_t retry_at, backoff_ns;
@@ -64,6 +72,7 @@ struct kvpool {
 	uint64_t features;
 	char daemon[PROTO_TEXT_MAX + 1];
 	struct list namespaces;
+	enum ns_later ns_later;
 	uint64_t *lease_map;          /* a bit for each lease that exists */
 	uint64_t folded[COUNTER_MAX]; /* counters of sessions that are unmapped */
 

@@ -33,6 +33,10 @@
  * kvpool_seq_acquire() of a sequence without own slots, and all that only looks, take no lock, make
  * no system call and allocate nothing (but for the first acquire behind a fork).
  *
+ * A start form occupies the sequence until its operation is finished or freed: grow, commit,
+ * truncate and fork say -EBUSY meanwhile. kvpool_seq_free() and kvpool_seq_acquire() may be called:
+ * they cancel it, and it is then to be finished or freed as any other.
+ *
  * A sequence belongs to one thread at a time; different ones are independent, forks too. It counts
  * as one lease of max_leases, and another one from its first commit on; a commit of n blocks takes
  * up to n more (64 at most) for as long as it lasts, as many as are free. In a child all functions
@@ -85,6 +89,9 @@ int kvpool_seq_new(struct kvpool_ns *ns, size_t max_blocks, struct kvpool_seq **
  */
 struct kvpool_seq *kvpool_seq_free(struct kvpool_seq *seq);
 
+/** The same without waiting: own slots are given back when kvpool_dispatch() can. */
+struct kvpool_seq *kvpool_seq_free_start(struct kvpool_seq *seq);
+
 /**
  * Makes it the longest cached prefix of a prompt, as kvpool_acquire() does: at most
  * kvpool_usable_tokens() of it, without a system call. What it had before is given back first,
@@ -111,10 +118,9 @@ enum kvpool_reason kvpool_seq_reason(const struct kvpool_seq *seq);
 long kvpool_seq_grow(struct kvpool_seq *seq, size_t n_blocks);
 
 /**
- * The same without waiting: see "Not blocking" in kvpool.h. Until the operation is done, cancelled
- * or freed, nothing else is to be done with the sequence. An operation that fails gives back what
+ * The same without waiting: see "Not blocking" in kvpool.h. An operation that fails gives back what
  * it was granted. Unlike kvpool_seq_grow() it does not touch the slots: whoever writes there first
- * has the page faults.
+ * has the page faults. Until it is done, the sequence is not to be looked at, either.
  */
 int kvpool_seq_grow_start(struct kvpool_seq *seq, size_t n_blocks, unsigned timeout_ms,
 			  kvpool_done done, void *arg, struct kvpool_op **ret);
@@ -183,12 +189,35 @@ int kvpool_seq_commit_keys(struct kvpool_seq *seq, const struct kvpool_key *keys
 			   unsigned flags);
 
 /**
+ * The same without waiting: see "Not blocking" in kvpool.h. What is hashed, and the checksums of
+ * the blocks, are computed in this call. Until it is done the sequence may be looked at, by its own
+ * thread, and its blocks read; the table is what it was, and KVPOOL_SWAP changes it in
+ * kvpool_seq_commit_finish() alone.
+ *
+ * When it ends too early (cancelled, too late, no daemon), some blocks may have been stored, as
+ * above.
+ */
+int kvpool_seq_commit_start(struct kvpool_seq *seq, const int32_t *tokens, size_t n_tokens,
+			    unsigned flags, unsigned timeout_ms, kvpool_done done, void *arg,
+			    struct kvpool_op **ret);
+int kvpool_seq_commit_keys_start(struct kvpool_seq *seq, const struct kvpool_key *keys,
+				 size_t n_keys, unsigned flags, unsigned timeout_ms,
+				 kvpool_done done, void *arg, struct kvpool_op **ret);
+int kvpool_seq_commit_finish(struct kvpool_op *op);
+
+/**
  * Cuts it to n_blocks and gives back what was behind; other programs may still find what of it was
  * stored. Whatever writes to own slots there must have stopped. -EINVAL: it has fewer. When it
  * fails as calls that ask the daemon do it is cut all the same, and the daemon has the slots back
  * when the connection ends.
  */
 int kvpool_seq_truncate(struct kvpool_seq *seq, size_t n_blocks);
+
+/**
+ * The same without waiting: the slots are given back when kvpool_dispatch() can. -ENOMEM: it is
+ * what it was.
+ */
+int kvpool_seq_truncate_start(struct kvpool_seq *seq, size_t n_blocks);
 
 /**
  * A second sequence with the same blocks, for beams and several answers to one prompt: the blocks

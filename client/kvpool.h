@@ -109,6 +109,18 @@ struct kvpool_options {
 	unsigned max_leases;
 	kvpool_log log; /**< NULL: none */
 	void *log_arg;
+	unsigned flags; /**< bits of enum kvpool_connect_flag */
+};
+
+enum kvpool_connect_flag {
+	/**
+	 * Do not wait, also not in kvpool_ns_open(). The connection is made, and namespaces are
+	 * registered, by kvpool_dispatch() (see "Not blocking"; kvpool_fd() becomes readable for
+	 * it), or by the first call that asks the daemon. Until then kvpool_state() says
+	 * KVPOOL_DISCONNECTED, lookups miss with KVPOOL_NO_DAEMON, and start forms fail with
+	 * -ENOTCONN.
+	 */
+	KVPOOL_CONNECT_LATER = 1,
 };
 
 /**
@@ -117,7 +129,8 @@ struct kvpool_options {
  * Returns 0 also when there is no daemon: the handle is then disconnected, every acquire misses
  * with KVPOOL_NO_DAEMON, and calls that ask the daemon try to connect again, at most once in a
  * back-off time that grows from 50 ms to 5 s. Never inside kvpool_acquire. kvpool_state() and
- * kvpool_error() say what came of it. With a daemon that does not answer it takes timeout_ms.
+ * kvpool_error() say what came of it. With a daemon that does not answer it takes timeout_ms; with
+ * KVPOOL_CONNECT_LATER it does not try.
  *
  * Namespaces and leases survive the loss of a connection. Until there is a new one, lookups go on
  * in the memory of the old one, unless the daemon gave it up (an orderly stop does). A lease that
@@ -701,6 +714,17 @@ int kvpool_hint_keys(struct kvpool_ns *ns, const struct kvpool_key *keys, size_t
 
 /** The same for a chain, without hashing. */
 int kvpool_hint_chain(const struct kvpool_chain *chain, const struct kvpool_hint *hint);
+
+/**
+ * The same without waiting (see "Not blocking"), and without hearing what came of it: there is no
+ * operation to finish. Return 0 also when nothing is cached; -ENOTCONN when there is no connection
+ * at the moment, -EAGAIN when too many operations are under way, else as above.
+ */
+int kvpool_hint_start(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
+		      const struct kvpool_hint *hint);
+int kvpool_hint_keys_start(struct kvpool_ns *ns, const struct kvpool_key *keys, size_t n_keys,
+			   const struct kvpool_hint *hint);
+int kvpool_hint_chain_start(const struct kvpool_chain *chain, const struct kvpool_hint *hint);
 
 /*
  * -------------------------------------------------------------------------------------------------

@@ -290,6 +290,7 @@ void link_attend(struct kvpool *p, struct rpc_port *port, int arrived, struct li
 	check_status(p);
 	if (!p->rpc)
 		connect_further(p);
+	ret->ns_later = p->rpc && p->ns_later == NS_LATER_LOOK;
 	if (p->rpc)
 		ret->rpc = rpc_ref(p->rpc);
 	else

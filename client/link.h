@@ -48,6 +48,7 @@ int link_peek(struct kvpool *p, struct link *ret);
 /* What a loop has to watch for the connection. */
 struct link_view {
 	struct rpc *rpc; /* with a reference; NULL: none */
+	int ns_later;    /* a namespace may be unknown there: ns_op_register */
 	int busy;        /* another thread reads it, and rings when it no longer does */
 	uint64_t again;  /* come back then; UINT64_MAX: only for what arrives */
 };

@@ -27,8 +27,9 @@ static struct kvpool_ns *find_twin(const struct kvpool *p, const struct kvpool_n
 {
 	struct kvpool_ns *twin;
 
-	list_for_each(twin, &p->namespaces,
-		      link) if (!memcmp(&twin->seed, &ns->seed, sizeof(ns->seed))) return twin;
+	list_for_each(twin, &p->namespaces, link)
+		if (!memcmp(&twin->seed, &ns->seed, sizeof(ns->seed)))
+			return twin;
 	return NULL;
 }
 
@@ -158,8 +159,7 @@ struct kvpool_ns *ns_find_unregistered(struct kvpool *p, const struct attach *a)
 
 	pthread_mutex_lock(&p->lock);
 	ns_bury(p);
-	list_for_each(ns, &p->namespaces, link)
-	{
+	list_for_each(ns, &p->namespaces, link) {
 		uint64_t refs = load_relaxed(&ns->refs);
 
 		if (load_relaxed(&ns->number) >> 32 == a->serial)
@@ -234,12 +234,18 @@ int kvpool_ns_open(struct kvpool *p, const struct kvpool_ns_desc *desc, struct k
 	handle_ref(p);
 	pthread_mutex_lock(&p->lock);
 	list_add_tail(&p->namespaces, &ns->link);
+	if (p->later && p->ns_later == NS_LATER_NONE)
+		p->ns_later = NS_LATER_LOOK;
 	handle_tidy_locked(p);
 	pthread_mutex_unlock(&p->lock);
+	*ret = ns;
+	if (p->later) {
+		loop_ring(&p->ops.loop);
+		return 0;
+	}
 	/* That registers it. What goes wrong is told by lookups, and tried again by other calls. */
 	if (link_get(p, LINK_PATIENT, deadline, &l) == 0)
 		link_put(p, &l);
-	*ret = ns;
 	return 0;
 }
 

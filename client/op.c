@@ -5,7 +5,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "client/ns_op.h"
 #include "client/op.h"
+#include "client/seq.h"
 #include "client/write_op.h"
 
 uint64_t op_deadline(const struct kvpool *p, unsigned int timeout_ms)
@@ -81,6 +83,8 @@ static void job_give_up(struct op_job *j, int err)
 {
 	j->op = NULL;
 	due_remove(&j->pool->ops.due, &j->due);
+	if (j->question && err == -ETIMEDOUT)
+		store_relaxed(&j->ns->unanswered, j->link.attach->serial);
 	if (j->sent && !j->question && j->kind->abandon) {
 		j->kind->abandon(j);
 		return;
@@ -150,7 +154,7 @@ static void job_replied(struct op_job *j, struct rpc_call *call)
 	j->sent = 0;
 	if (j->question) {
 		r = end_question(j, r);
-		r = r < 0 ? r : 1;
+		r = r < 0 ? r : j->kind->message != NULL;
 	} else if (r < 0) {
 		/* A refusal changes nothing, as if it had not been sent. */
 		j->sent = r == -ENOTCONN || r == -EPROTO;
@@ -172,12 +176,14 @@ static void take_replies(struct ops *ops)
 		job_replied(call->owner, call);
 }
 
-static void op_fail(struct kvpool_op *op, int err)
+/* It ends before its time, and with it its operation, if somebody hears of it. */
+static void job_fail(struct op_job *j, int err)
 {
-	struct op_job *j = op->job;
+	struct kvpool_op *op = j->op;
 
 	job_give_up(j, err);
-	op_complete(op, err);
+	if (op)
+		op_complete(op, err);
 }
 
 static void expire(struct ops *ops)
@@ -190,7 +196,7 @@ static void expire(struct ops *ops)
 
 		handle_error(j->pool, -ETIMEDOUT, "cannot %s: the time for it is over",
 			     j->kind->what);
-		op_fail(j->op, -ETIMEDOUT);
+		job_fail(j, -ETIMEDOUT);
 	}
 }
 
@@ -216,6 +222,8 @@ static void work(struct kvpool *p)
 
 	link_attend(p, &ops->port, ready & (LOOP_SOCKET | LOOP_EVENT), &v);
 	take_replies(ops);
+	if (v.ns_later)
+		ns_op_register(p);
 	expire(ops);
 	send_queue(ops);
 	take_replies(ops);
@@ -292,7 +300,7 @@ static int check_rights(struct op_job *j)
 	if (!j->ns)
 		return 0;
 	j->number = ns_number(j->ns, j->link.attach);
-	if (j->number != NS_NONE)
+	if (j->number != NS_NONE && j->kind->message)
 		return 0;
 	j->question = malloc(sizeof(*j->question));
 	return j->question
@@ -321,9 +329,9 @@ static int prepare(struct op_job *j)
 {
 	int err = j->kind->prepare ? j->kind->prepare(j) : 0;
 
-	return err == -ENOMEM ? handle_error(j->pool, err, "cannot %s: out of memory",
-					     j->kind->what)
-			      : err;
+	return err == -ENOMEM
+		       ? handle_error(j->pool, err, "cannot %s: out of memory", j->kind->what)
+		       : err;
 }
 
 /* There is nothing to ask. Under the lock. */
@@ -354,15 +362,25 @@ static int begin(struct op_job *j, uint64_t deadline)
 		err = set_out(j);
 	if (err < 0)
 		return err;
-	j->op->job = j;
+	if (j->op)
+		j->op->job = j;
 	due_add(&ops->due, &j->due, deadline);
 	loop_arm(&ops->loop, deadline);
 	return 0;
 }
 
+/* From here on the sequence is busy. Under the lock. */
+static void bind_seq(struct kvpool_op *op, struct kvpool_seq *s)
+{
+	op->seq = s;
+	if (s)
+		store_release(&s->op, op);
+}
+
 int op_start(struct op_job *j, int nothing, const struct op_start *s)
 {
 	struct kvpool *p = j->pool;
+	struct kvpool_seq *seq = j->seq;
 	struct kvpool_op *op = calloc(1, sizeof(*op));
 	int err;
 
@@ -380,16 +398,27 @@ int op_start(struct op_job *j, int nothing, const struct op_start *s)
 	j->op = op;
 	pthread_mutex_lock(&p->ops.lock);
 	err = nothing ? end_at_once(j) : begin(j, s->deadline);
-	/* Before another thread may call done. */
-	if (!err)
+	if (!err) {
+		bind_seq(op, seq);
+		/* Before another thread may call done. */
 		*s->ret = op;
-	else
+	} else {
 		job_free(j, err);
+	}
 	pthread_mutex_unlock(&p->ops.lock);
 	if (err < 0) {
 		free(op);
 		handle_unref(p);
 	}
+	return err;
+}
+
+int op_start_unheard(struct op_job *j, uint64_t deadline)
+{
+	int err = begin(j, deadline);
+
+	if (err < 0)
+		job_free(j, err);
 	return err;
 }
 
@@ -404,7 +433,7 @@ void op_cancel_job(struct op_job *j)
 {
 	struct kvpool *p = j->pool;
 
-	op_fail(j->op, -ECANCELED);
+	job_fail(j, -ECANCELED);
 	loop_ring(&p->ops.loop);
 }
 
@@ -420,6 +449,13 @@ void kvpool_op_cancel(struct kvpool_op *op)
 	pthread_mutex_unlock(&p->ops.lock);
 }
 
+void op_unbind_seq(struct kvpool_op *op)
+{
+	if (op->seq)
+		store_release(&op->seq->op, NULL);
+	op->seq = NULL;
+}
+
 /* Takes it out of where it is, and ends what it does. Under the lock. */
 static void op_detach(struct kvpool_op *op)
 {
@@ -428,6 +464,7 @@ static void op_detach(struct kvpool_op *op)
 	if (op->job)
 		job_give_up(op->job, -ECANCELED);
 	op->job = NULL;
+	op_unbind_seq(op);
 	list_del(&op->link);
 	ops->n_done -= (size_t)op->in_done;
 	if (op->write)

@@ -32,6 +32,7 @@ union op_message {
 	Kvpool__Abort abort;
 	Kvpool__Wait wait;
 	Kvpool__Locate locate;
+	Kvpool__Hint hint;
 	Kvpool__Unwait unwait;
 };
 
@@ -52,7 +53,10 @@ struct op_kind {
 	 * the text made. NULL: nothing is to be done.
 	 */
 	int (*prepare)(struct op_job *job);
-	/* Makes the next message in m, and sets op and take of job->call; its arg is the job. */
+	/*
+	 * Makes the next message in m, and sets op and take of job->call; its arg is the job. NULL:
+	 * it was all about its namespace.
+	 */
 	const ProtobufCMessage *(*message)(struct op_job *job, union op_message *m);
 	/* A reply was taken. Returns 1: there is more to send; 0: that was all; or -errno. */
 	int (*next)(struct op_job *job);
@@ -71,9 +75,10 @@ struct op_kind {
 struct op_job {
 	const struct op_kind *kind;
 	struct kvpool *pool;
-	struct kvpool_ns *ns; /* with a reference; NULL: it needs none */
-	uint32_t number;      /* of ns, on this connection */
-	int writes;           /* into the pool */
+	struct kvpool_ns *ns;   /* with a reference; NULL: it needs none */
+	uint32_t number;        /* of ns, on this connection */
+	int writes;             /* into the pool */
+	struct kvpool_seq *seq; /* busy until the operation is finished; NULL: none */
 
 	/* The rest is op.c's. */
 	struct kvpool_op *op; /* NULL: given up */
@@ -97,6 +102,7 @@ struct kvpool_op {
 	int is_done; /* atomic */
 	long result;
 	struct kvpool_write *write; /* of a reserve that went well */
+	struct kvpool_seq *seq;     /* that it is about; NULL: none, or it let go of it */
 };
 
 /* Initialises the common part of a job. ns may be NULL. */
@@ -116,6 +122,12 @@ int op_start(struct op_job *job, int nothing, const struct op_start *s);
 void op_start_detached(struct op_job *job, const struct link *l);
 
 /*
+ * The same for a job that nobody hears of again: no operation. It ends by the deadline. Returns 0,
+ * or as op_start. Under the lock of the operations; the caller has a reference of the handle.
+ */
+int op_start_unheard(struct op_job *job, uint64_t deadline);
+
+/*
  * What the finish forms share: checks that it is done and of that kind, frees it and returns what
  * came of it. *ret_write: as in struct kvpool_op; NULL is allowed.
  */
@@ -126,6 +138,9 @@ uint64_t op_deadline(const struct kvpool *p, unsigned int timeout_ms);
 
 /* Ends the operation of a job, as kvpool_op_cancel. Under the lock of the operations. */
 void op_cancel_job(struct op_job *job);
+
+/* It is no longer about a sequence, which is free for others. Under the lock of the operations. */
+void op_unbind_seq(struct kvpool_op *op);
 
 void ops_init(struct kvpool *p);
 

@@ -6,10 +6,7 @@
 #include "client/ns.h"
 #include "client/seq.h"
 #include "client/write.h"
-#include "kernels/copy.h"
 #include "proto/kvpool.pb-c.h"
-
-#define COPIES_MAX 64u
 
 static int message_init(struct seq_message *m, size_t max)
 {
@@ -33,9 +30,8 @@ void seq_message_add(struct kvpool_seq *s, const struct seq_block *b)
 	m->crc[m->n++] = b->crc;
 }
 
-static void seq_destroy(struct kvpool_seq *s)
+static void free_memory(struct kvpool_seq *s)
 {
-	hold_unref(s->acquired);
 	free(s->message.gen);
 	free(s->keys);
 	free(s);
@@ -50,12 +46,11 @@ static struct kvpool_seq *seq_alloc(size_t max_blocks)
 	s->keys = calloc(max_blocks, sizeof(s->keys[0]));
 	if (s->keys && !message_init(&s->message, MIN(max_blocks, (size_t)FRAME_KEYS_MAX)))
 		return s;
-	seq_destroy(s);
+	free_memory(s);
 	return NULL;
 }
 
-/* Without a lease to acquire by. */
-static int seq_make(struct kvpool_ns *ns, size_t max_blocks, struct kvpool_seq **ret)
+int seq_make(struct kvpool_ns *ns, size_t max_blocks, struct kvpool_seq **ret)
 {
 	struct kvpool_seq *s = seq_alloc(max_blocks);
 
@@ -93,6 +88,15 @@ int kvpool_seq_new(struct kvpool_ns *ns, size_t max_blocks, struct kvpool_seq **
 	return err;
 }
 
+uint32_t seq_count_own(const struct kvpool_seq *s, uint32_t from)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = from; i < s->n_blocks; i++)
+		n += s->blocks[i].own;
+	return n;
+}
+
 int seq_is_lost(const struct kvpool_seq *s)
 {
 	const char *why;
@@ -105,6 +109,13 @@ int seq_say_lost(const struct kvpool_seq *s)
 	return handle_error(s->pool, -ENOTCONN,
 			    "the connection that the blocks of a sequence are from is gone: they "
 			    "can be read and written on; fork the sequence to move them");
+}
+
+int seq_say_busy(const struct kvpool_seq *s)
+{
+	return handle_error(s->pool, -EBUSY,
+			    "an operation of this sequence was started and is not finished: finish "
+			    "or free it first");
 }
 
 static void put_link(struct kvpool_seq *s)
@@ -220,8 +231,7 @@ static void trim_holds(struct kvpool_seq *s, uint32_t n)
 		s->holds[i].depth = MIN(s->holds[i].depth, n);
 }
 
-/* The table is n blocks long. */
-static void cut(struct kvpool_seq *s, uint32_t n)
+void seq_cut(struct kvpool_seq *s, uint32_t n)
 {
 	s->n_blocks = n;
 	s->n_keys = MIN(s->n_keys, n);
@@ -231,19 +241,43 @@ static void cut(struct kvpool_seq *s, uint32_t n)
 		s->attach = NULL;
 }
 
-int kvpool_seq_truncate(struct kvpool_seq *s, size_t n_blocks)
+int seq_check_truncate(const struct kvpool_seq *s, size_t n_blocks)
 {
-	int err;
-
 	if (handle_is_forked(s->pool))
 		return -ESTALE;
+	if (seq_is_busy(s))
+		return seq_say_busy(s);
 	if (n_blocks > s->n_blocks)
 		return handle_error(s->pool, -EINVAL,
 				    "a sequence of %u blocks cannot be cut to %zu", s->n_blocks,
 				    n_blocks);
+	return 0;
+}
+
+int kvpool_seq_truncate(struct kvpool_seq *s, size_t n_blocks)
+{
+	int err = seq_check_truncate(s, n_blocks);
+
+	if (err < 0)
+		return err;
 	err = give_back_from(s, (uint32_t)n_blocks);
-	cut(s, (uint32_t)n_blocks);
+	seq_cut(s, (uint32_t)n_blocks);
 	return err;
+}
+
+void seq_destroy(struct kvpool_seq *s)
+{
+	struct kvpool *p = s->pool;
+
+	while (s->n_holds)
+		hold_unref(s->holds[--s->n_holds].hold);
+	hold_unref(s->acquired);
+	put_link(s);
+	ns_put(s->ns);
+	free_memory(s);
+	if (!handle_is_forked(p))
+		handle_tidy(p);
+	handle_unref(p);
 }
 
 struct kvpool_seq *kvpool_seq_free(struct kvpool_seq *s)
@@ -253,16 +287,11 @@ struct kvpool_seq *kvpool_seq_free(struct kvpool_seq *s)
 	if (!s)
 		return NULL;
 	p = s->pool;
-	if (!handle_is_forked(p))
+	if (!handle_is_forked(p)) {
+		seq_op_let_go(s);
 		(void)give_back_from(s, 0);
-	while (s->n_holds)
-		hold_unref(s->holds[--s->n_holds].hold);
-	put_link(s);
-	ns_put(s->ns);
+	}
 	seq_destroy(s);
-	if (!handle_is_forked(p))
-		handle_tidy(p);
-	handle_unref(p);
 	return NULL;
 }
 
@@ -328,6 +357,8 @@ void seq_read_keys(struct kvpool_seq *s)
 /* Gives back all, and has an empty lease of its own. 0: there is none. */
 static int reset(struct kvpool_seq *s)
 {
+	if (seq_is_busy(s))
+		seq_op_let_go(s);
 	if (s->n_blocks)
 		(void)kvpool_seq_truncate(s, 0);
 	return s->acquired || hold_new(s->pool, s->max_blocks, &s->acquired) == 0;
@@ -470,6 +501,8 @@ int seq_say_full(const struct kvpool_seq *s, uint32_t n, uint32_t full)
 
 int seq_check_grow(struct kvpool_seq *s, size_t n_blocks)
 {
+	if (seq_is_busy(s))
+		return seq_say_busy(s);
 	if (n_blocks > s->max_blocks)
 		return handle_error(s->pool, -EINVAL, "%zu blocks: this sequence may have %u",
 				    n_blocks, s->max_blocks);
@@ -482,7 +515,7 @@ int seq_check_grow(struct kvpool_seq *s, size_t n_blocks)
 	return 0;
 }
 
-static int grow(struct kvpool_seq *s, uint32_t n)
+int seq_extend(struct kvpool_seq *s, uint32_t n)
 {
 	uint32_t full = FULL_NONE;
 	int err = 0;
@@ -500,14 +533,14 @@ long kvpool_seq_grow(struct kvpool_seq *s, size_t n_blocks)
 
 	if (handle_is_forked(s->pool))
 		return -ESTALE;
-	if (n_blocks > s->max_blocks)
-		return handle_error(s->pool, -EINVAL, "%zu blocks: this sequence may have %u",
-				    n_blocks, s->max_blocks);
+	err = seq_check_grow(s, n_blocks);
+	if (err < 0)
+		return err;
 	if (n_blocks <= s->n_blocks)
 		return (long)s->n_blocks;
 	err = seq_connect(s);
 	if (!err)
-		err = grow(s, (uint32_t)n_blocks);
+		err = seq_extend(s, (uint32_t)n_blocks);
 	return err ? err : (long)s->n_blocks;
 }
 
@@ -525,12 +558,15 @@ const void *kvpool_seq_block(const struct kvpool_seq *s, size_t i)
 
 void *kvpool_seq_own_block(const struct kvpool_seq *s, size_t i)
 {
-	return i < kvpool_seq_blocks(s) && s->blocks[i].own ? seq_bytes(s, (uint32_t)i) : NULL;
+	return i < kvpool_seq_blocks(s) && load_relaxed(&s->blocks[i].own)
+		       ? seq_bytes(s, (uint32_t)i)
+		       : NULL;
 }
 
 enum kvpool_verdict kvpool_seq_verdict(const struct kvpool_seq *s, size_t i)
 {
-	return i < kvpool_seq_blocks(s) ? (enum kvpool_verdict)s->blocks[i].verdict : KVPOOL_STALE;
+	return i < kvpool_seq_blocks(s) ? (enum kvpool_verdict)load_relaxed(&s->blocks[i].verdict)
+					: KVPOOL_STALE;
 }
 
 void *kvpool_seq_base(const struct kvpool_seq *s, uint64_t *ret_bytes)
@@ -550,124 +586,4 @@ size_t kvpool_seq_table(const struct kvpool_seq *s, size_t first, uint32_t *tabl
 	for (size_t i = 0; i < n; i++)
 		table[i] = s->blocks[first + i].slot;
 	return n;
-}
-
-/* ---- forking ---- */
-
-/* A slot of the copy for each block that it needs its own copy of. Returns 0 or -errno. */
-static int grow_copy(struct kvpool_seq *copy, uint32_t n)
-{
-	int err = n ? seq_connect(copy) : 0;
-
-	if (!err && n)
-		err = grow(copy, n);
-	return !err && copy->n_blocks < n ? -ENOSPC : err;
-}
-
-/* Spreads the n slots that the copy has over the places of the blocks that it copies, from the last
- * on: a place is never before the slot that goes there. */
-static void lay_out(struct kvpool_seq *copy, const struct kvpool_seq *s, int share)
-{
-	uint32_t from = copy->n_blocks;
-
-	for (uint32_t i = s->n_blocks; i-- > 0;)
-		if (share && !s->blocks[i].own)
-			copy->blocks[i] = s->blocks[i];
-		else
-			copy->blocks[i] = copy->blocks[--from];
-	copy->n_blocks = s->n_blocks;
-	copy->attach = share ? s->attach : copy->link.attach;
-}
-
-static void copy_bytes(struct kvpool_seq *copy, const struct kvpool_seq *s)
-{
-	struct copy_run runs[COPIES_MAX];
-	unsigned int k = 0;
-
-	for (uint32_t i = 0; i < s->n_blocks; i++) {
-		if (copy->blocks[i].own)
-			runs[k++] = (struct copy_run){ seq_bytes(copy, i), seq_bytes(s, i),
-						       s->ns->block_bytes, 0 };
-		if (k == COPIES_MAX || (k && i + 1 == s->n_blocks)) {
-			copy_plain_batch(runs, k);
-			k = 0;
-		}
-	}
-}
-
-static void share_holds(struct kvpool_seq *copy, const struct kvpool_seq *s)
-{
-	for (uint32_t i = 0; i < s->n_holds; i++)
-		copy->holds[i] = (struct seq_hold){ hold_ref(s->holds[i].hold), s->holds[i].depth };
-	copy->n_holds = s->n_holds;
-}
-
-static uint32_t count_own(const struct kvpool_seq *s)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < s->n_blocks; i++)
-		n += s->blocks[i].own;
-	return n;
-}
-
-/* Whether there is a connection, and another one than that of the blocks. */
-static int has_moved(const struct kvpool_seq *s)
-{
-	struct link l;
-	int r;
-
-	if (link_peek(s->pool, &l) < 0)
-		return 0;
-	r = s->attach && s->attach != l.attach;
-	link_put(s->pool, &l);
-	return r;
-}
-
-/* Whether the copy shares what lies in the cache: else all is copied to the connection of today. */
-static int can_share(const struct kvpool_seq *s, const struct kvpool_seq *copy, uint32_t n_own)
-{
-	if (!n_own)
-		return !has_moved(s);
-	return s->attach == copy->link.attach && !seq_is_lost(s);
-}
-
-static int fork_into(struct kvpool_seq *copy, struct kvpool_seq *s)
-{
-	uint32_t n_own = count_own(s);
-	int share, err = n_own ? seq_connect(copy) : 0;
-
-	if (err < 0)
-		return err;
-	seq_read_keys(s);
-	share = can_share(s, copy, n_own);
-	err = grow_copy(copy, share ? n_own : s->n_blocks);
-	if (err < 0)
-		return err;
-	lay_out(copy, s, share);
-	copy_bytes(copy, s);
-	if (share)
-		share_holds(copy, s);
-	copy->n_keys = s->n_keys;
-	memcpy(copy->keys, s->keys, s->n_keys * sizeof(s->keys[0]));
-	copy->reason = s->reason;
-	return 0;
-}
-
-int kvpool_seq_fork(struct kvpool_seq *s, struct kvpool_seq **ret)
-{
-	struct kvpool_seq *copy;
-	int err;
-
-	if (handle_is_forked(s->pool))
-		return -ESTALE;
-	err = seq_make(s->ns, s->max_blocks, &copy);
-	if (err < 0)
-		return err;
-	err = fork_into(copy, s);
-	if (err < 0)
-		kvpool_seq_free(copy);
-	else
-		*ret = copy;
-	return err;
 }

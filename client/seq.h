@@ -13,9 +13,6 @@
  * A hold reaches so deep: it keeps every block of the cache below its depth. A new one replaces the
  * last one where the parent links show that it keeps what that one kept; they differ when a flush
  * took the prefix out of the cache and somebody stored it anew. Then both are needed.
- *
- * To make requests without waiting, take seq_ask or seq_name apart: what comes before link_call in
- * each fills the message, what comes behind it takes the answer.
  */
 #ifndef KVP_CLIENT_SEQ_H
 #define KVP_CLIENT_SEQ_H
@@ -30,9 +27,12 @@
 struct seq_block {
 	uint64_t gen;
 	uint32_t desc, slot, crc;
-	uint8_t own; /* ours to write: RESERVED, without a name */
 	uint8_t has_crc;
-	uint8_t verdict; /* enum kvpool_verdict */
+	/*
+	 * Atomic: kvpool_dispatch may change them while the thread of the sequence looks at it.
+	 * Ours to write: RESERVED, without a name; enum kvpool_verdict.
+	 */
+	uint8_t own, verdict;
 };
 
 struct seq_hold {
@@ -59,6 +59,12 @@ struct kvpool_seq {
 	uint32_t n_holds;
 	uint32_t max_blocks, n_blocks, n_keys;
 	uint32_t keys_from; /* keys before this one are still to be read: seq_read_keys */
+	/*
+	 * Atomic, changed under the lock of the operations: one that was started and not finished.
+	 * Until then only this one changes the table.
+	 */
+	struct kvpool_op *op;
+	int swap; /* copies are to be taken out of the table when it is finished */
 	enum kvpool_reason reason;
 	struct seq_message message;
 	struct block_key *keys; /* max_blocks */
@@ -69,6 +75,9 @@ static inline uint8_t *seq_bytes(const struct kvpool_seq *s, uint32_t i)
 {
 	return s->attach->pool + slot_offset(s->blocks[i].slot);
 }
+
+/* Own slots from block number from on. */
+uint32_t seq_count_own(const struct kvpool_seq *s, uint32_t from);
 
 /* True when the connection that own slots were granted on is dead. */
 int seq_is_lost(const struct kvpool_seq *s);
@@ -82,6 +91,33 @@ int seq_check_link(const struct kvpool_seq *s, const struct link *l);
 
 /* What can be told without asking of growing to n_blocks. Returns 0 or -errno. */
 int seq_check_grow(struct kvpool_seq *s, size_t n_blocks);
+
+static inline int seq_is_busy(const struct kvpool_seq *s)
+{
+	return load_acquire(&s->op) != NULL;
+}
+
+/* Error, with its text made: something was started and is not finished. */
+int seq_say_busy(const struct kvpool_seq *s);
+
+/* Cancels what was started, which is no longer about this sequence. */
+void seq_op_let_go(struct kvpool_seq *s);
+
+/* An empty one, without a lease to acquire by. Returns 0 or -ENOMEM. */
+int seq_make(struct kvpool_ns *ns, size_t max_blocks, struct kvpool_seq **ret);
+
+/* Frees it; its own slots were given back, or this is a child. */
+void seq_destroy(struct kvpool_seq *s);
+
+/* Own slots up to n blocks; fewer when the pool is full, with the text made. Returns 0 or -errno.
+ */
+int seq_extend(struct kvpool_seq *s, uint32_t n);
+
+/* The table is n blocks long; own slots behind it were given back. */
+void seq_cut(struct kvpool_seq *s, uint32_t n);
+
+/* What can be wrong with cutting it to n_blocks. Returns 0 or -errno. */
+int seq_check_truncate(const struct kvpool_seq *s, size_t n_blocks);
 
 /* The connection, which must be the one of the blocks that it has. Returns 0 or -errno. */
 int seq_connect(struct kvpool_seq *s);

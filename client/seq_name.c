@@ -6,19 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "client/hash.h"
 #include "client/ns.h"
-#include "client/seq.h"
+#include "client/seq_name.h"
+#include "client/seq_slots.h"
 #include "kernels/crc32c.h"
-#include "proto/kvpool.pb-c.h"
 #include "shm/word.h"
-
-/* One COMMIT: blocks [first, first + n) of the table. */
-struct naming {
-	struct kvpool_seq *s;
-	uint32_t first, n;
-	struct hold *hold; /* lease i pins block first + i */
-};
 
 static int is_settled(const struct seq_block *b)
 {
@@ -88,11 +82,22 @@ static int pin_blocks(struct naming *n, size_t max)
 	return 0;
 }
 
+void seq_name_sum_up(struct kvpool_seq *s, uint32_t end)
+{
+	for (uint32_t i = first_own(s, end); i < end; i++)
+		checksum(s, i);
+}
+
+int seq_name_is_due(const struct kvpool_seq *s, uint32_t end)
+{
+	return first_unsettled(s, end) < end;
+}
+
 /* The hold and the message. Sets how many blocks it is about. */
-static int prepare(struct naming *n, uint32_t end)
+static int prepare(struct naming *n)
 {
 	struct kvpool_seq *s = n->s;
-	size_t want = MIN(end - n->first, MIN(SEQ_PART, (uint32_t)s->message.max));
+	size_t want = MIN(n->end - n->first, MIN(SEQ_PART, (uint32_t)s->message.max));
 	int err = pin_blocks(n, want);
 
 	if (err < 0)
@@ -106,11 +111,9 @@ static int prepare(struct naming *n, uint32_t end)
 	return 0;
 }
 
-/* Only keeps the answer: it is dealt with by the thread whose sequence it is. */
-static int name_take(void *arg, const ProtobufCMessage *reply)
+int seq_name_take(struct naming *n, const ProtobufCMessage *reply)
 {
 	const Kvpool__CommitReply *m = (const Kvpool__CommitReply *)reply;
-	struct naming *n = arg;
 
 	if (m->verdict.len != n->n)
 		return -EPROTO;
@@ -124,22 +127,19 @@ static int name_take(void *arg, const ProtobufCMessage *reply)
 	return 0;
 }
 
-static int send_names(struct naming *n)
+void seq_name_message(const struct naming *n, Kvpool__Commit *m)
 {
 	struct kvpool_seq *s = n->s;
-	struct rpc_call call = { .op = OP_COMMIT, .take = name_take, .arg = n };
-	Kvpool__Commit m = KVPOOL__COMMIT__INIT;
 
-	m.n_desc = m.n_gen = m.n_crc = s->message.n;
-	m.desc = s->message.desc;
-	m.gen = s->message.gen;
-	m.crc = s->message.crc;
-	m.keys = (ProtobufCBinaryData){ n->n * sizeof(s->keys[0]), (uint8_t *)s->keys[n->first].w };
+	m->n_desc = m->n_gen = m->n_crc = s->message.n;
+	m->desc = s->message.desc;
+	m->gen = s->message.gen;
+	m->crc = s->message.crc;
+	m->keys =
+		(ProtobufCBinaryData){ n->n * sizeof(s->keys[0]), (uint8_t *)s->keys[n->first].w };
 	if (n->first)
-		m.parent = (ProtobufCBinaryData){ sizeof(s->keys[0]),
-						  (uint8_t *)s->keys[n->first - 1].w };
-	return link_call(s->pool, &s->link, "commit blocks of a sequence", &call, &m.base,
-			 handle_deadline(s->pool));
+		m->parent = (ProtobufCBinaryData){ sizeof(s->keys[0]),
+						   (uint8_t *)s->keys[n->first - 1].w };
 }
 
 /*
@@ -158,14 +158,15 @@ static void settle_block(struct kvpool_seq *s, struct seq_block *b, uint8_t v)
 {
 	if (v == VERDICT_STALE && was_committed(s, b))
 		v = VERDICT_COMMITTED;
-	b->verdict = v == VERDICT_NOT_OWNER ? VERDICT_STALE : v;
-	b->own = v != VERDICT_COMMITTED;
+	store_relaxed(&b->verdict, (uint8_t)(v == VERDICT_NOT_OWNER ? VERDICT_STALE : v));
+	store_relaxed(&b->own, (uint8_t)(v != VERDICT_COMMITTED));
 }
 
 /* Returns how many were stored, and holds the deepest one of them. */
 static int settle(struct naming *n)
 {
 	struct kvpool_seq *s = n->s;
+	struct hold *hold = TAKE_PTR(n->hold);
 	uint32_t deepest = UINT32_MAX;
 	int stored = 0;
 
@@ -179,83 +180,114 @@ static int settle(struct naming *n)
 		deepest = i;
 	}
 	if (deepest == UINT32_MAX) {
-		hold_unref(n->hold);
+		hold_unref(hold);
 		return 0;
 	}
-	hold_keep(n->hold, deepest);
-	(void)seq_add_hold(s, n->hold, s->blocks[n->first + deepest].desc, n->first + deepest + 1);
+	hold_keep(hold, deepest);
+	(void)seq_add_hold(s, hold, s->blocks[n->first + deepest].desc, n->first + deepest + 1);
 	handle_count(s->pool, s->attach, COUNTER_STORED, (uint64_t)stored);
 	handle_count(s->pool, s->attach, COUNTER_STORED_BYTES,
 		     (uint64_t)stored * s->ns->block_bytes);
 	return stored;
 }
 
-/* Nothing is known of these blocks: all of their pins stay. */
-static void keep_all(struct naming *n)
+void seq_name_lost(struct naming *n)
 {
 	struct kvpool_seq *s = n->s;
 
 	n->hold->unsure = 1;
-	s->holds[s->n_holds++] = (struct seq_hold){ n->hold, n->first + n->n };
+	s->holds[s->n_holds++] = (struct seq_hold){ TAKE_PTR(n->hold), n->first + n->n };
 }
 
-/* Returns how many were stored, or -errno. */
-static int name_part(struct naming *n, uint32_t end)
+/*
+ * What the first blocks lie below was a copy of a cached block, which is gone: it can have the
+ * name.
+ */
+static int is_again(const struct naming *n)
 {
-	int err = prepare(n, end);
-
-	if (err < 0)
-		return err;
-	err = send_names(n);
-	if (!err)
-		return settle(n);
-	keep_all(n);
-	return err;
+	return !n->again && !n->stored && n->own < n->begin &&
+	       n->s->blocks[n->begin].verdict == KVPOOL_NO_PARENT;
 }
 
-/* Blocks [first, end), all of them ours. Stops at the first part that has one without a name. */
-static int name_from(struct kvpool_seq *s, uint32_t first, uint32_t end)
+/* The next message. Returns 1, 0: there is none, or -errno. */
+static int go_on(struct naming *n, int is_over)
 {
-	struct naming n = { .s = s, .first = first };
-	int stored = 0;
+	int err;
 
-	while (n.first < end) {
-		int r = name_part(&n, end);
-
-		/* Without a lease to hold more, what was stored is stored. */
-		if (r < 0)
-			return r == -ENOSPC && stored ? stored : r;
-		stored += r;
-		n.first += n.n;
-		if (!is_settled(&s->blocks[n.first - 1]))
-			break;
+	if (is_over && !is_again(n))
+		return 0;
+	if (is_over) {
+		n->again = 1;
+		n->first = n->own;
 	}
-	return stored;
+	err = prepare(n);
+	if (!err)
+		return 1;
+	/* Without a lease to hold more, what was stored is stored. */
+	return err == -ENOSPC && n->stored ? 0 : err;
+}
+
+int seq_name_begin(struct naming *n, struct kvpool_seq *s, uint32_t end)
+{
+	uint32_t first = first_unsettled(s, end);
+
+	*n = (struct naming){
+		.s = s,
+		.end = end,
+		.own = first_own(s, end),
+		.begin = first,
+		.first = first,
+	};
+	return first < end ? go_on(n, 0) : 0;
+}
+
+int seq_name_next(struct naming *n)
+{
+	n->stored += settle(n);
+	n->first += n->n;
+	return go_on(n, n->first == n->end || !is_settled(&n->s->blocks[n->first - 1]));
+}
+
+static int take(void *arg, const ProtobufCMessage *reply)
+{
+	return seq_name_take(arg, reply);
+}
+
+static int send_names(struct naming *n)
+{
+	struct kvpool_seq *s = n->s;
+	struct rpc_call call = { .op = OP_COMMIT, .take = take, .arg = n };
+	Kvpool__Commit m = KVPOOL__COMMIT__INIT;
+	int err;
+
+	seq_name_message(n, &m);
+	err = link_call(s->pool, &s->link, "commit blocks of a sequence", &call, &m.base,
+			handle_deadline(s->pool));
+	if (!err)
+		return seq_name_next(n);
+	seq_name_lost(n);
+	return err;
 }
 
 static int name_all(struct kvpool_seq *s, uint32_t end)
 {
-	uint32_t own = first_own(s, end), first = first_unsettled(s, end);
-	int stored = 0;
+	struct naming n;
+	int r = seq_name_begin(&n, s, end);
 
-	if (first < end)
-		stored = name_from(s, first, end);
-	/* What these lie below was a copy of a cached block, which is gone: it can have the name.
-	 */
-	if (stored == 0 && own < first && first < end &&
-	    s->blocks[first].verdict == KVPOOL_NO_PARENT)
-		stored = name_from(s, own, end);
-	return stored;
+	while (r > 0)
+		r = send_names(&n);
+	return r < 0 ? r : n.stored;
 }
 
 /* ---- taking the cached block in place of a copy ---- */
 
-static int has_copies(const struct kvpool_seq *s)
+static uint32_t count_copies(const struct kvpool_seq *s)
 {
+	uint32_t n = 0;
+
 	for (uint32_t i = 0; i < s->n_keys; i++)
-		if (s->blocks[i].own && s->blocks[i].verdict == KVPOOL_PRESENT)
-			return 1;
-	return 0;
+		n += s->blocks[i].own && s->blocks[i].verdict == KVPOOL_PRESENT;
+	return n;
 }
 
 /* Pins as much as is cached of the chain. Returns how many blocks. */
@@ -275,103 +307,127 @@ static uint32_t look_up(struct kvpool_seq *s, struct kvpool_lease *l)
 	return 0;
 }
 
-static int swap_block(struct kvpool_seq *s, uint32_t i, const struct lookup_note *note)
+static void swap_block(struct kvpool_seq *s, uint32_t i, const struct lookup_note *note,
+		       struct kvpool_write *w)
 {
 	struct seq_block *b = &s->blocks[i];
 
 	if (!b->own || b->verdict != KVPOOL_PRESENT ||
 	    slot_offset(note->slot) + s->ns->block_bytes > s->attach->pool_bytes)
-		return 0;
-	seq_message_add(s, b);
+		return;
+	seq_slots_add(w, b);
 	*b = (struct seq_block){ .desc = note->desc,
 				 .slot = note->slot,
 				 .verdict = KVPOOL_PRESENT };
-	return s->message.n == s->message.max ? seq_give_back(s) : 0;
 }
 
-static int swap_copies(struct kvpool_seq *s)
+int seq_name_swap(struct kvpool_seq *s, struct kvpool_write **ret)
 {
+	uint32_t copies = count_copies(s), n;
+	struct kvpool_write *w;
 	struct kvpool_lease *l;
 	struct hold *h;
-	uint32_t n;
 	int err;
 
+	if (!copies)
+		return 0;
 	err = hold_new(s->pool, s->n_keys, &h);
 	if (err < 0)
 		return err;
+	w = seq_slots_new(s, copies);
 	l = h->lease[0];
-	n = look_up(s, l);
+	n = w ? look_up(s, l) : 0;
 	/*
 	 * Where the prefix was flushed and stored anew, blocks that it does not keep lie between
 	 * those that it would: the copies stay.
 	 */
 	if (!n || !seq_hold_suffices(s, l->notes[n - 1].desc, n) ||
-	    !seq_add_hold(s, h, l->notes[n - 1].desc, n)) {
+	    !seq_add_hold(s, h, l->notes[n - 1].desc, n))
 		hold_unref(h);
-		return 0;
-	}
-	s->message.n = 0;
-	for (uint32_t i = 0; i < n && !err; i++)
-		err = swap_block(s, i, &l->notes[i]);
-	return err ? err : seq_give_back(s);
+	else
+		for (uint32_t i = 0; i < n; i++)
+			swap_block(s, i, &l->notes[i], w);
+	if (!w)
+		return handle_error(s->pool, -ENOMEM, "no memory to give %u slots back", copies);
+	*ret = w;
+	return 0;
 }
 
 /* ---- what a program calls ---- */
 
-static int check(struct kvpool_seq *s, unsigned flags)
+int seq_name_check(struct kvpool_seq *s, unsigned int flags)
 {
+	if (seq_is_busy(s))
+		return seq_say_busy(s);
 	if (flags & ~(unsigned)KVPOOL_SWAP)
 		return handle_error(s->pool, -EINVAL, "unknown flags 0x%x", flags);
-	return s->n_blocks ? seq_connect(s) : 0;
+	return 0;
 }
 
-/* The keys of the first n blocks are known. */
-static int commit(struct kvpool_seq *s, uint32_t n, unsigned flags)
+uint32_t seq_name_tokens(struct kvpool_seq *s, const int32_t *tokens, size_t n_tokens)
 {
-	int stored, err = 0;
+	uint32_t block_tokens = s->ns->block_tokens;
+	uint32_t n = (uint32_t)MIN(n_tokens / block_tokens, (size_t)s->n_blocks);
 
-	s->n_keys = MAX(s->n_keys, n);
-	stored = name_all(s, n);
-	if (stored >= 0 && flags & KVPOOL_SWAP && has_copies(s))
-		err = swap_copies(s);
-	return err < 0 ? err : stored;
-}
-
-int kvpool_seq_commit(struct kvpool_seq *s, const int32_t *tokens, size_t n_tokens, unsigned flags)
-{
-	uint32_t block_tokens = s->ns->block_tokens, n;
-	int err;
-
-	if (handle_is_forked(s->pool))
-		return -ESTALE;
-	err = check(s, flags);
-	if (err < 0)
-		return err;
-	n = (uint32_t)MIN(n_tokens / block_tokens, (size_t)s->n_blocks);
 	seq_read_keys(s);
 	if (n > s->n_keys) {
 		struct block_key after = s->n_keys ? s->keys[s->n_keys - 1] : s->ns->seed;
 
 		hash_blocks(&after, tokens + (size_t)s->n_keys * block_tokens, block_tokens,
 			    n - s->n_keys, s->keys + s->n_keys);
+		s->n_keys = n;
 	}
-	return commit(s, n, flags);
+	return n;
 }
 
-int kvpool_seq_commit_keys(struct kvpool_seq *s, const struct kvpool_key *keys, size_t n_keys,
-			   unsigned flags)
+uint32_t seq_name_keys(struct kvpool_seq *s, const struct kvpool_key *keys, size_t n_keys)
 {
-	uint32_t n;
+	uint32_t n = (uint32_t)MIN(n_keys, (size_t)s->n_blocks);
+
+	seq_read_keys(s);
+	if (n > s->n_keys) {
+		memcpy(s->keys + s->n_keys, keys + s->n_keys, (n - s->n_keys) * sizeof(s->keys[0]));
+		s->n_keys = n;
+	}
+	return n;
+}
+
+/* The keys of the first n blocks are known. */
+static int commit(struct kvpool_seq *s, uint32_t n, unsigned int flags)
+{
+	struct kvpool_write *w = NULL;
+	int stored = name_all(s, n), err = 0;
+
+	if (stored >= 0 && flags & KVPOOL_SWAP)
+		err = seq_name_swap(s, &w);
+	kvpool_write_free(w);
+	return err < 0 ? err : stored;
+}
+
+static int check(struct kvpool_seq *s, unsigned int flags)
+{
+	int err = seq_name_check(s, flags);
+
+	return err < 0 || !s->n_blocks ? err : seq_connect(s);
+}
+
+int kvpool_seq_commit(struct kvpool_seq *s, const int32_t *tokens, size_t n_tokens, unsigned flags)
+{
 	int err;
 
 	if (handle_is_forked(s->pool))
 		return -ESTALE;
 	err = check(s, flags);
-	if (err < 0)
-		return err;
-	n = (uint32_t)MIN(n_keys, (size_t)s->n_blocks);
-	seq_read_keys(s);
-	if (n > s->n_keys)
-		memcpy(s->keys + s->n_keys, keys + s->n_keys, (n - s->n_keys) * sizeof(s->keys[0]));
-	return commit(s, n, flags);
+	return err < 0 ? err : commit(s, seq_name_tokens(s, tokens, n_tokens), flags);
+}
+
+int kvpool_seq_commit_keys(struct kvpool_seq *s, const struct kvpool_key *keys, size_t n_keys,
+			   unsigned flags)
+{
+	int err;
+
+	if (handle_is_forked(s->pool))
+		return -ESTALE;
+	err = check(s, flags);
+	return err < 0 ? err : commit(s, seq_name_keys(s, keys, n_keys), flags);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Growing a sequence without waiting. */
+/* Growing a sequence without waiting; what all operations of a sequence share. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -141,7 +141,7 @@ int kvpool_seq_grow_start(struct kvpool_seq *s, size_t n_blocks, unsigned timeou
 		return handle_error(s->pool, -ENOMEM, "no memory to grow a sequence");
 	op_job_init(&j->job, &grow_kind, s->pool, s->ns);
 	j->job.writes = 1;
-	j->s = s;
+	j->job.seq = j->s = s;
 	j->n_blocks = (uint32_t)n_blocks;
 	/* On the connection of the slots that it has. */
 	if (s->link.rpc)
@@ -152,4 +152,16 @@ int kvpool_seq_grow_start(struct kvpool_seq *s, size_t n_blocks, unsigned timeou
 long kvpool_seq_grow_finish(struct kvpool_op *op)
 {
 	return op_finish(op, &grow_kind, NULL);
+}
+
+void seq_op_let_go(struct kvpool_seq *s)
+{
+	struct kvpool *p = s->pool;
+
+	pthread_mutex_lock(&p->ops.lock);
+	if (s->op && s->op->job)
+		op_cancel_job(s->op->job);
+	if (s->op)
+		op_unbind_seq(s->op);
+	pthread_mutex_unlock(&p->ops.lock);
 }

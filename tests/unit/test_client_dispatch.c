@@ -587,7 +587,7 @@ static void test_no_descriptor_is_lost(void **state)
 	/* The fake closes its ends when it sees that they are of no use. */
 	for (int i = 0; i < 1000 && count_fds() > fds; i++)
 		usleep(1000);
-	assert_int_equal(count_fds(), fds);
+	assert_true(count_fds() <= fds);
 }
 
 /* No descriptor left: the loop cannot watch, and says so; the rest works. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "client/handle.h"
 #include "tests/client/fake.h"
 
 #define BT     FAKE_BLOCK_TOKENS
@@ -134,6 +135,70 @@ static void hints_that_are_none(void **state)
 	assert_int_equal(fake_seen(&fake, OP_HINT), 0);
 }
 
+static void settle(void)
+{
+	while (pool->ops.n_jobs)
+		assert_int_equal(kvpool_dispatch(pool), 0);
+}
+
+static enum fake_answer silent(struct fake_request *rq, void *arg)
+{
+	return rq->head.op == OP_HINT ? FAKE_SILENCE : FAKE_USUAL;
+}
+
+/* There is nothing to finish, and nobody waits. */
+static void told_without_waiting(void **state)
+{
+	const struct kvpool_hint h = { .size = sizeof(h), .reuse_s = 9 };
+	struct kvpool_chain *chain;
+
+	assert_int_equal(kvpool_hint_start(ns, tokens, BLOCKS * BT, &h), 0);
+	settle();
+	assert_int_equal(fake_seen(&fake, OP_HINT), 0); /* nothing is cached */
+	fake_publish(&fake, keys, 0, 7);
+	assert_int_equal(kvpool_hint_start(ns, tokens, BLOCKS * BT, &h), 0);
+	settle();
+	assert_int_equal(came.ns, FAKE_NS);
+	assert_int_equal(came.reuse_s, 9);
+	assert_memory_equal(&came.key, &keys[6], sizeof(came.key));
+	assert_int_equal(kvpool_hint_keys_start(ns, keys, 4, &h), 0);
+	settle();
+	assert_memory_equal(&came.key, &keys[3], sizeof(came.key));
+	assert_int_equal(kvpool_chain_new(ns, &chain), 0);
+	assert_int_equal(kvpool_chain_append(chain, tokens, 5 * BT), 0);
+	assert_int_equal(kvpool_hint_chain_start(chain, &h), 0);
+	settle();
+	assert_memory_equal(&came.key, &keys[4], sizeof(came.key));
+	kvpool_chain_free(chain);
+	assert_null(kvpool_next_done(pool));
+}
+
+static void told_to_nobody(void **state)
+{
+	struct kvpool_hint h = { .size = sizeof(h), .ended = 1 };
+	struct kvpool *brief;
+	struct kvpool_ns *other;
+
+	fake_publish(&fake, keys, 0, 7);
+	/* No answer: it is given up in time, and forgotten. */
+	brief = fake_connect(&fake, 20);
+	other = fake_ns(brief, "m");
+	fake_set_script(&fake, silent, NULL);
+	assert_int_equal(kvpool_hint_keys_start(other, keys, 7, &h), 0);
+	while (brief->ops.n_jobs)
+		assert_int_equal(kvpool_dispatch(brief), 0);
+	assert_int_equal(kvpool_hint_keys_start(other, keys, 7, &h), 0);
+	kvpool_ns_close(other);
+	kvpool_close(brief);
+	fake_stop(&fake);
+	while (kvpool_state(pool) == KVPOOL_CONNECTED)
+		kvpool_dispatch(pool);
+	assert_int_equal(kvpool_hint_keys_start(ns, keys, 7, &h), -ENOTCONN);
+	h.reuse_s = 1;
+	assert_int_equal(kvpool_hint_keys_start(ns, keys, 7, &h), -EINVAL);
+	fake_again(&fake);
+}
+
 /* A daemon of before there were hints. */
 static enum fake_answer no_features(struct fake_request *rq, void *arg)
 {
@@ -159,11 +224,6 @@ static void an_older_daemon_is_not_asked(void **state)
 	assert_int_equal(fake_seen(&fake, OP_HINT), 0);
 	kvpool_ns_close(old_ns);
 	kvpool_close(old);
-}
-
-static enum fake_answer silent(struct fake_request *rq, void *arg)
-{
-	return rq->head.op == OP_HINT ? FAKE_SILENCE : FAKE_USUAL;
 }
 
 static void nobody_waits_for_long(void **state)
@@ -210,6 +270,8 @@ int main(void)
 		TEST(what_is_not_cached_is_not_told),
 		TEST(keys_and_chains_do_as_well),
 		TEST(hints_that_are_none),
+		TEST(told_without_waiting),
+		TEST(told_to_nobody),
 		TEST(an_older_daemon_is_not_asked),
 		TEST(nobody_waits_for_long),
 		TEST(an_odd_answer_is_none),
