@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "client/kvpool-hint.h"
 #include "client/op.h"
 #include "client/prompt.h"
 #include "proto/kvpool.pb-c.h"

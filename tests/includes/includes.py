@@ -28,7 +28,8 @@ PUBLIC = {
     "client/llama": {"client/kvpool.h"},
 }
 # Headers as they are installed: for programs that stand outside of the tree.
-INSTALLED = {"kvpool.h": "client/kvpool.h", "kvpool-seq.h": "client/kvpool-seq.h",
+INSTALLED = {"kvpool.h": "client/kvpool.h", "kvpool-hint.h": "client/kvpool-hint.h",
+             "kvpool-seq.h": "client/kvpool-seq.h",
              "kvpool-llama.h": "client/llama/kvpool-llama.h"}
 INSTALLED_USERS = {"client/llama", "examples", "tests"}
 

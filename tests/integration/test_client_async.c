@@ -27,6 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "client/kvpool-hint.h"
+#include "client/kvpool-seq.h"
 #include "tests/integration/daemon.h"
 #include "tests/integration/pattern.h"
 
@@ -34,7 +36,8 @@
 #define BYTES 4096u
 #define DEPTH 1500u /* two messages */
 #define MANY  600u
-#define WAITS 64u /* of one client, that the daemon takes */
+#define SLOTS 300u /* of a sequence */
+#define WAITS 64u  /* of one client, that the daemon takes */
 
 struct client {
 	struct kvpool *pool;
@@ -248,6 +251,46 @@ static void run_strict(void)
 	_exit(0);
 }
 
+/* From the first call to the last: connects, decodes into the pool, stores, frees. */
+static void run_later(void)
+{
+	const struct kvpool_options o = {
+		.size = sizeof(o),
+		.socket = d.socket,
+		.flags = KVPOOL_CONNECT_LATER,
+	};
+	const struct kvpool_hint hint = { .size = sizeof(hint), .reuse_s = 60 };
+	struct kvpool_seq *seq;
+	struct kvpool_op *op;
+	long n;
+
+	forbid_waiting();
+	assert(kvpool_connect(&o, &c.pool) == 0);
+	c.ns = pattern_ns(c.pool, "later", BYTES);
+	pattern_tokens(3, SLOTS, c.tokens);
+	while (kvpool_state(c.pool) != KVPOOL_CONNECTED)
+		turn(1000);
+	assert(kvpool_seq_new(c.ns, SLOTS, &seq) == 0);
+	assert(kvpool_seq_grow_start(seq, SLOTS, 0, NULL, NULL, &op) == 0);
+	while ((n = kvpool_seq_grow_finish(op)) == -EINPROGRESS)
+		turn(1000);
+	assert(n == (long)SLOTS);
+	for (size_t i = 0; i < SLOTS; i++)
+		memset(kvpool_seq_own_block(seq, i), 3, BYTES);
+	assert(kvpool_seq_commit_start(seq, c.tokens, (SLOTS - 2) * BT, 0, 0, NULL, NULL, &op) ==
+	       0);
+	while ((n = kvpool_seq_commit_finish(op)) == -EINPROGRESS)
+		turn(1000);
+	assert(n == (long)SLOTS - 2);
+	assert(kvpool_hint_start(c.ns, c.tokens, SLOTS * BT, &hint) == 0);
+	assert(kvpool_seq_truncate_start(seq, SLOTS - 1) == 0);
+	kvpool_seq_free_start(seq);
+	assert(ask() == (long)(SLOTS - 2) * (long)BT);
+	kvpool_ns_close(c.ns);
+	kvpool_close(c.pool);
+	_exit(0);
+}
+
 /* The filter does what it is for: a call that blocks dies. */
 static void run_control(void)
 {
@@ -362,6 +405,8 @@ int main(void)
 	status = run(run_control);
 	assert(kill(d.pid, SIGCONT) == 0);
 	assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+	status = run(run_later);
+	assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	status = run(run_strict);
 	if (WIFSIGNALED(status))
 		fprintf(stderr, "killed by signal %d: would it have waited?\n", WTERMSIG(status));

@@ -17,6 +17,7 @@
 
 #include "base/hex.h"
 #include "proto/check.h"
+#include "client/kvpool-hint.h"
 #include "tests/integration/admin.h"
 #include "tests/integration/daemon.h"
 #include "tests/integration/pattern.h"

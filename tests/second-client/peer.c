@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/kvpool-hint.h"
 #include "client/kvpool.h"
 
 #define BLOCK_TOKENS 16u

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "client/kvpool-hint.h"
 #include "client/handle.h"
 #include "tests/client/fake.h"
 
