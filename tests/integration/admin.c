@@ -135,5 +135,5 @@ void admin_check_sums(const Kvpool__StatusReply *s)
 	assert(s->pool_handed_bytes <= s->pool_bytes + s->pool_excess_bytes);
 	assert(s->shared_tokens <= s->hit_tokens);
 	assert(s->connects == s->clients + s->ended_clean + s->ended_crash + s->ended_kicked +
-				      s->ended_protocol + s->ended_slow);
+				      s->ended_protocol + s->ended_slow + s->refused);
 }
