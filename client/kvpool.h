@@ -583,6 +583,13 @@ size_t kvpool_write_blocks(const struct kvpool_write *write);
 enum kvpool_verdict kvpool_write_verdict(const struct kvpool_write *write, size_t i);
 
 /**
+ * Why the first block that is KVPOOL_FULL is: "pool" (everything is in use), "index",
+ * "descriptors" (host.max_blocks), "quota" (what one program may hold reserved); "none" when none
+ * is.
+ */
+const char *kvpool_write_full(const struct kvpool_write *write);
+
+/**
  * Where block i of the write goes, block_bytes of room. NULL unless it is granted and not committed
  * yet. The bytes there are undefined before; they must all be written, and no longer change once
  * kvpool_commit() is called.

@@ -135,8 +135,7 @@ void reserving_message(struct reserving *r, uint32_t ns, Kvpool__Reserve *m)
 	m->ns = ns;
 	if (parent)
 		m->parent = (ProtobufCBinaryData){ sizeof(*parent), (uint8_t *)parent->w };
-	m->keys = (ProtobufCBinaryData){ r->n * sizeof(r->keys[0]),
-					 (uint8_t *)r->keys[r->at].w };
+	m->keys = (ProtobufCBinaryData){ r->n * sizeof(r->keys[0]), (uint8_t *)r->keys[r->at].w };
 }
 
 static int reserve_take(void *arg, const ProtobufCMessage *reply)
@@ -297,6 +296,11 @@ size_t kvpool_write_blocks(const struct kvpool_write *w)
 	return w->n_blocks;
 }
 
+const char *kvpool_write_full(const struct kvpool_write *w)
+{
+	return proto_full_name(w->full);
+}
+
 enum kvpool_verdict kvpool_write_verdict(const struct kvpool_write *w, size_t i)
 {
 	enum kvpool_verdict v;
@@ -391,8 +395,8 @@ void write_copy_blocks(struct kvpool_write *w, const struct iovec *iov, size_t n
 		if (b->verdict == KVPOOL_GRANTED) {
 			if (w->cold)
 				write_warm_up(write_slot(w, b), w->ns->block_bytes);
-			runs[k] = (struct copy_run){ write_slot(w, b), iov[i].iov_base, iov[i].iov_len,
-						     0 };
+			runs[k] = (struct copy_run){ write_slot(w, b), iov[i].iov_base,
+						     iov[i].iov_len, 0 };
 			block[k++] = b;
 		}
 		if (k < RUNS_MAX && i + 1 < n)

@@ -85,7 +85,7 @@ static void flusher_answer(struct flusher *f)
 	struct session *s = f->session;
 
 	if (!f->matched && *f->name) {
-		session_error(s, OP_FLUSH, f->id, ERROR_NO_NAMESPACE, "namespace", FIND_NS_NONE);
+		session_error(s, OP_FLUSH, f->id, ERROR_NO_OBJECT, "namespace", FIND_NS_NONE);
 	} else {
 		if (!f->dry_run)
 			flusher_log(f);

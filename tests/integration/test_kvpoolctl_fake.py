@@ -73,7 +73,7 @@ class Errors(Case):
                 self.fails(1, why)
 
     def test_refuses(self):
-        for code, status in ((7, 77), (9, 4), (11, 1)):
+        for code, status in ((7, 77), (12, 4), (11, 1)):
             with self.daemon(lambda *_, code=code: {"code": code, "text": "flush: no\033[0m, because"}):
                 self.fails(status, "refused flush: flush: no?[0m, because", "flush")
         with self.daemon(lambda *_: {"code": 11}):
@@ -276,7 +276,7 @@ class Flush(Case):
             self.assertEqual(json.loads(out)["kept_blocks"], 7)
 
     def test_no_such_namespace(self):
-        with self.daemon(lambda *_: {"code": 9, "text": "there is none, see kvpoolctl namespaces"}):
+        with self.daemon(lambda *_: {"code": 12, "text": "there is none, see kvpoolctl namespaces"}):
             self.fails(4, "refused flush of x: there is none", "flush", "--namespace", "x")
 
     def test_name_that_does_not_fit(self):

@@ -163,13 +163,16 @@ class Look(Verbs):
             self.fails(4, 'there is no pin "pin:tiny"', "show", "pin:tiny")
 
     def test_dump(self):
-        answers = {**self.answers(), "prefixes": {"items": [PREFIX]}, "requests": {"items": [REQUEST], "next": 5},
-                   "config": {"items": KEYS}}
+        def lookups(fields):
+            """Two pages, the older one after the newer one."""
+            return {"items": [REQUEST], "next": 0 if fields.get("before") else 5}
+
+        answers = {**self.answers(), "prefixes": {"items": [PREFIX]}, "requests": lookups, "config": {"items": KEYS}}
         with self.with_answers(**answers):
             self.assertEqual(self.ctl("dump")[0], 0)
             d = self.json_of("dump")
         self.assertEqual([len(d[k]) for k in ("clients", "namespaces", "pins", "prefixes", "lookups", "keys")],
-                         [2, 2, 1, 1, 1, 3])
+                         [2, 2, 1, 1, 2, 3])
         self.assertEqual(d["status"]["pid"], 1187)
 
     def test_dump_of_an_older_daemon(self):

@@ -269,6 +269,8 @@ static void test_full(void **state)
 	assert_int_equal(kvpool_reserve(ns, tokens, 5 * BT, 0, &w), 3);
 	check_verdicts(0, 3, KVPOOL_GRANTED);
 	check_verdicts(3, 5, KVPOOL_FULL);
+	assert_string_equal(kvpool_write_full(w), "pool");
+	assert_string_equal(kvpool_write_full(rest[0]), "none");
 	fake_tokens(other, 1, 9);
 	assert_int_equal(kvpool_publish_iov(ns, tokens + BT, BT, 0, &iov, 1), -ENOSPC);
 	check_error("no room for blocks of namespace \"m\": pool: all of it is being read, written "

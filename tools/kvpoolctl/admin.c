@@ -205,7 +205,6 @@ static enum ctl_exit refused_status(unsigned int code)
 	switch (code) {
 	case ERROR_DENIED:
 		return EXIT_DENIED;
-	case ERROR_NO_NAMESPACE:
 	case ERROR_NO_OBJECT:
 	case ERROR_AMBIGUOUS:
 		return EXIT_NO_OBJECT;

@@ -11,7 +11,7 @@
 #include "tools/kvpoolctl/cell.h"
 #include "tools/kvpoolctl/pages.h"
 
-#define PATIENCE_NS (300 * NSEC_PER_MSEC)
+#define PATIENCE_NS NSEC_PER_SEC
 
 static void print_name(const char *name)
 {

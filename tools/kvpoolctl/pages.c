@@ -47,27 +47,43 @@ static void each_item(const ProtobufCMessage *reply, void (*each)(void *data, co
 		each(data, items[i]);
 }
 
+/* The field that says where a list goes on: behind an item, or, newest first, before one. */
+static const char *cursor_of(const ProtobufCMessage *request)
+{
+	int wide;
+
+	if (field_at(request, "after", &wide))
+		return "after";
+	return field_at(request, "before", &wide) ? "before" : "";
+}
+
+static int goes_on(const char *cursor, uint64_t at, uint64_t next)
+{
+	return !strcmp(cursor, "after") ? next > at : !at || next < at;
+}
+
 static enum ctl_exit each_page(struct admin *a, enum proto_op op, ProtobufCMessage *request,
 			       void (*each)(void *data, const void *item), void *data)
 {
-	uint64_t next = 0;
+	const char *cursor = cursor_of(request);
+	uint64_t at = 0, next;
 	const void *reply;
 	enum ctl_exit rc;
-	int wide;
 
 	for (;;) {
-		set_number(request, "after", next);
+		set_number(request, cursor, at);
 		rc = admin_call(a, op, request, &reply);
 		if (rc)
 			return rc;
 		each_item(reply, each, data);
-		if (!get_number(reply, "next") || !field_at(request, "after", &wide))
+		next = get_number(reply, "next");
+		if (!next || !*cursor)
 			return EXIT_OK;
-		if (get_number(reply, "next") <= next)
+		if (!goes_on(cursor, at, next))
 			return say_error(EXIT_FAILED,
 					 "kvpoold at %s sends its list of %s in circles",
 					 admin_path(a), proto_op_find(op)->name);
-		next = get_number(reply, "next");
+		at = next;
 	}
 }
 
