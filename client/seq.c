@@ -327,6 +327,22 @@ static int replaces(const struct kvpool_seq *s, const struct seq_hold *h, uint32
 	return t == h->depth || is_above(s, desc, at, t);
 }
 
+int seq_is_above(const struct kvpool_seq *s, uint32_t at, uint32_t t)
+{
+	return is_above(s, s->blocks[at].desc, at, t);
+}
+
+void seq_fit_holds(struct kvpool_seq *s)
+{
+	for (uint32_t i = 0; i < s->n_holds; i++) {
+		struct seq_hold *h = &s->holds[i];
+		uint32_t t = last_cached(s, h->depth);
+
+		if (!h->hold->unsure)
+			h->depth = t == h->depth ? 0 : t + 1;
+	}
+}
+
 int seq_hold_suffices(const struct kvpool_seq *s, uint32_t desc, uint32_t depth)
 {
 	for (uint32_t i = 0; i < s->n_holds; i++)

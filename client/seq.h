@@ -37,7 +37,7 @@ struct seq_block {
 
 struct seq_hold {
 	struct hold *hold;
-	uint32_t depth; /* blocks of this sequence, at least 1 */
+	uint32_t depth; /* blocks of this sequence */
 };
 
 /* Arrays of a message, at most FRAME_KEYS_MAX entries. */
@@ -133,6 +133,17 @@ int seq_hold_suffices(const struct kvpool_seq *s, uint32_t desc, uint32_t depth)
  * 0: there are too many holds, and it was not taken.
  */
 int seq_add_hold(struct kvpool_seq *s, struct hold *h, uint32_t desc, uint32_t depth);
+
+/*
+ * True when block number t, of the cache, is kept by a pin on block number at, which is below it.
+ */
+int seq_is_above(const struct kvpool_seq *s, uint32_t at, uint32_t t);
+
+/*
+ * Before own blocks become blocks of the cache: each hold reaches down to the last block that it
+ * keeps, so that none of those counts as one.
+ */
+void seq_fit_holds(struct kvpool_seq *s);
 
 /* Reads the keys of acquired blocks, which are held, from their descriptors. */
 void seq_read_keys(struct kvpool_seq *s);

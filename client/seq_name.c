@@ -162,6 +162,19 @@ static void settle_block(struct kvpool_seq *s, struct seq_block *b, uint8_t v)
 	store_relaxed(&b->own, (uint8_t)(v != VERDICT_COMMITTED));
 }
 
+/*
+ * Whether the deepest one keeps all that are stored now. It does not when the last commit had no
+ * answer, and of the prefix that it stored a part was flushed and stored anew meanwhile.
+ */
+static int is_one_chain(const struct naming *n, uint32_t deepest)
+{
+	for (uint32_t i = 0; i < deepest; i++)
+		if (!n->s->blocks[n->first + i].own &&
+		    !seq_is_above(n->s, n->first + deepest, n->first + i))
+			return 0;
+	return 1;
+}
+
 /* Returns how many were stored, and holds the deepest one of them. */
 static int settle(struct naming *n)
 {
@@ -183,8 +196,14 @@ static int settle(struct naming *n)
 		hold_unref(hold);
 		return 0;
 	}
-	hold_keep(hold, deepest);
-	(void)seq_add_hold(s, hold, s->blocks[n->first + deepest].desc, n->first + deepest + 1);
+	if (is_one_chain(n, deepest)) {
+		hold_keep(hold, deepest);
+		(void)seq_add_hold(s, hold, s->blocks[n->first + deepest].desc,
+				   n->first + deepest + 1);
+	} else {
+		n->hold = hold;
+		seq_name_lost(n);
+	}
 	handle_count(s->pool, s->attach, COUNTER_STORED, (uint64_t)stored);
 	handle_count(s->pool, s->attach, COUNTER_STORED_BYTES,
 		     (uint64_t)stored * s->ns->block_bytes);
@@ -238,6 +257,7 @@ int seq_name_begin(struct naming *n, struct kvpool_seq *s, uint32_t end)
 		.begin = first,
 		.first = first,
 	};
+	seq_fit_holds(s);
 	return first < end ? go_on(n, 0) : 0;
 }
 

@@ -83,13 +83,14 @@ static void memory_commit(struct fake_memory *m, uint32_t d, uint32_t crc)
 	index_publish(&m->index, bucket, &key, d, word_gen(m->control.desc[d].word));
 }
 
-/* The descriptor of a key in any state, or DESC_NONE. */
+/* The descriptor of a key in any state in which it has one, or DESC_NONE. */
 static uint32_t memory_find(const struct fake_memory *m, const struct block_key *key)
 {
 	for (uint32_t d = m->next; d-- > 0;) {
 		struct block_key k = desc_key(&m->control, d);
+		enum desc_state state = word_state(m->control.desc[d].word);
 
-		if (word_state(m->control.desc[d].word) != DESC_FREE && !memcmp(&k, key, sizeof(k)))
+		if (state != DESC_FREE && state != DESC_DOOMED && !memcmp(&k, key, sizeof(k)))
 			return d;
 	}
 	return DESC_NONE;

@@ -342,7 +342,9 @@ static void test_threads(void **state)
 	}
 	for (unsigned int i = 0; i < 2 * THREADS; i++)
 		pthread_join(thread[i], NULL);
-	assert_int_equal(pool->ops.n_jobs, 0);
+	/* Waits that were given up are ended by requests of their own. */
+	while (pool->ops.n_jobs)
+		turn();
 	assert_int_equal(ask(), 3 * BT);
 }
 

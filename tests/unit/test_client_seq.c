@@ -572,41 +572,6 @@ static void growing_what_is_long_enough(void **state)
 	assert_int_equal(fake_seen(&fake, OP_RESERVE), 0);
 }
 
-/* Whether some word keeps block i where it is: it, or one below it, is pinned. */
-static int is_kept(const struct kvpool_seq *s, uint32_t i)
-{
-	for (uint32_t w = 0; w < fake.session.hazard_count; w++) {
-		uint32_t d = hazard_desc(load_acquire(&fake.session.hazard[w]));
-
-		if (!load_acquire(&fake.session.hazard[w]))
-			continue;
-		while (d != DESC_NONE && d != s->blocks[i].desc)
-			d = fake.m.control.desc[d].parent;
-		if (d != DESC_NONE)
-			return 1;
-	}
-	return 0;
-}
-
-/* What a sequence copied is swapped for blocks of another prefix than those behind it hang on. */
-static void a_swap_after_a_flush(void **state)
-{
-	fake_publish(&fake, keys, 0, 2);
-	kvpool_seq_grow(seq, 4);
-	fill(seq, 0, 4);
-	assert_int_equal(kvpool_seq_commit(seq, tokens, 4 * BT, 0), 2);
-	check_verdicts(KVPOOL_PRESENT, 0, 2);
-	check_verdicts(KVPOOL_COMMITTED, 2, 4);
-	for (uint32_t i = 4; i-- > 0;)
-		fake_evict(&fake, &keys[i]);
-	fake_publish(&fake, keys, 0, 3);
-	assert_int_equal(kvpool_seq_commit(seq, tokens, 4 * BT, KVPOOL_SWAP), 0);
-	assert_int_equal(kvpool_seq_truncate(seq, 2), 0);
-	for (uint32_t i = 0; i < 2; i++)
-		assert_true(kvpool_seq_own_block(seq, i) || is_kept(seq, i));
-	check_bytes(seq, 2);
-}
-
 /* A fork lives on by what its parent acquired, and the parent acquires again. */
 static void forks_in_any_order(void **state)
 {
@@ -733,35 +698,6 @@ static void a_fork_moves_what_was_acquired(void **state)
 	assert_int_equal(kvpool_seq_commit(seq, tokens, 3 * BT, 0), 3);
 }
 
-/* Time after time no answer comes. Then it does, and one word is enough again. */
-static void commits_without_an_answer(void **state)
-{
-	struct kvpool *p = fake_connect(&fake, 50);
-	struct kvpool_ns *n = fake_ns(p, "m");
-	struct kvpool_seq *s;
-
-	assert_int_equal(kvpool_seq_new(n, 8, &s), 0);
-	assert_int_equal(kvpool_seq_grow(s, 8), 8);
-	fill(s, 0, 8);
-	for (size_t i = 1; i <= 3; i++) {
-		fake_set_script(&fake, commit_in_silence, NULL);
-		for (size_t k = 0; k < 2 * SEQ_HOLDS; k++)
-			assert_int_equal(kvpool_seq_commit(s, tokens, 2 * i * BT, 0), -ETIMEDOUT);
-		assert_int_equal(words(), 2 + (i > 1));
-		fake_set_script(&fake, NULL, NULL);
-		assert_int_equal(kvpool_seq_commit(s, tokens, 2 * i * BT, 0), 0);
-		assert_null(kvpool_seq_own_block(s, 2 * i - 1));
-		assert_int_equal(words(), 1);
-	}
-	assert_true(pins(fake_find(&fake, &keys[5])));
-	assert_int_equal(kvpool_seq_commit(s, tokens, 8 * BT, 0), 2);
-	assert_int_equal(words(), 1);
-	check_bytes(s, 8);
-	kvpool_seq_free(s);
-	kvpool_ns_close(n);
-	kvpool_close(p);
-}
-
 /* Leased on one connection, grown on the next. */
 static void two_connections_do_not_mix(void **state)
 {
@@ -879,7 +815,6 @@ int main(void)
 		TEST(acquire_gives_back_what_there_was),
 		TEST(a_fork_shares_what_is_stored),
 		TEST(growing_what_is_long_enough),
-		TEST(a_swap_after_a_flush),
 		TEST(forks_in_any_order),
 		TEST(a_fork_without_room),
 		TEST(no_daemon_is_a_miss),
@@ -887,7 +822,6 @@ int main(void)
 		TEST(over_the_death_of_the_daemon),
 		TEST(an_emptied_one_goes_on),
 		TEST(a_fork_moves_what_was_acquired),
-		TEST(commits_without_an_answer),
 		TEST(two_connections_do_not_mix),
 		TEST(a_child_has_nothing),
 	};
