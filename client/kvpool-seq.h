@@ -53,9 +53,10 @@
  *
  * Calls that ask the daemon: kvpool_seq_grow, kvpool_seq_commit, kvpool_seq_fork where something is
  * to be copied, and, where own slots are to be given back, kvpool_seq_truncate, kvpool_seq_acquire
- * and kvpool_seq_free. They come back within timeout_ms for each message. Of these only
- * kvpool_seq_grow has a start form; the others belong into another thread of a program that must
- * never wait.
+ * and kvpool_seq_free. They come back within timeout_ms for each message. Growing, committing,
+ * cutting and freeing have forms that do not wait. kvpool_seq_fork has none: in a program that must
+ * never wait it belongs into another thread, or behind a commit. kvpool_seq_acquire waits for
+ * nobody on a sequence that is empty, as kvpool_seq_truncate_start() leaves it.
  *
  * What kvpool.h, and libkvpool(3), say of errors, threads and forks holds here, too.
  */
