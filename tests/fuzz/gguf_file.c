@@ -10,7 +10,8 @@
 static void put(struct gguf_file *f, const void *data, size_t n)
 {
 	assert(f->n + n <= sizeof(f->data));
-	memcpy(f->data + f->n, data, n);
+	if (n)
+		memcpy(f->data + f->n, data, n);
 	f->n += n;
 }
 

@@ -113,9 +113,29 @@ void admin_wait_excess(const struct daemon *d, uint64_t most)
 			return;
 		if (now() - start > 20) {
 			fprintf(stderr, "still %llu bytes above the limit after 20 s, not %llu\n",
-				(unsigned long long)s->pool_excess_bytes,
-				(unsigned long long)most);
+				(unsigned long long)s->pool_excess_bytes, (unsigned long long)most);
 			assert(!"a smaller pool does not come about");
+		}
+		usleep(5000);
+	}
+}
+
+void admin_wait_unused(const struct daemon *d)
+{
+	double start = now();
+
+	for (;;) {
+		const Kvpool__StatusReply *s = admin_status(d);
+
+		admin_check_sums(s);
+		if (!s->pool_handed_bytes)
+			return;
+		if (now() - start > 20) {
+			fprintf(stderr,
+				"namespaces still have %llu bytes after 20 s: %llu blocks\n",
+				(unsigned long long)s->pool_handed_bytes,
+				(unsigned long long)s->blocks);
+			assert(!"memory of a namespace that nobody uses does not come back");
 		}
 		usleep(5000);
 	}

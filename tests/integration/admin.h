@@ -20,6 +20,9 @@ const Kvpool__ResizeReply *admin_resize(const struct daemon *d, uint64_t bytes, 
 /* Asks again and again until the pool has at most that much above its limit; 20 s at most. */
 void admin_wait_excess(const struct daemon *d, uint64_t most);
 
+/* Waits until no namespace has memory: all are empty, and nobody has them open. */
+void admin_wait_unused(const struct daemon *d);
+
 /*
  * Asks again and again until nothing of any ended client is left: no reservation, no quarantine, no
  * pin, nothing doomed, nobody draining, and n clients. Returns the seconds that it took, or aborts

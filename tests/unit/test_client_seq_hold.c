@@ -180,6 +180,9 @@ static void commit_unanswered(size_t n, unsigned int does)
 	fake_script_number(&fake, commit_in_silence, does);
 	assert_int_equal(kvpool_seq_commit(seq, tokens, n * BT, 0), -ETIMEDOUT);
 	fake_set_script(&fake, NULL, NULL);
+	/* Behind it in the line: what the daemon did is done. */
+	while (kvpool_ping(pool) < 0)
+		;
 }
 
 /* Time after time no answer comes. Then it does, and one word is enough again. */
