@@ -21,6 +21,8 @@ int chain_open(struct chain *c, struct kvpool_ns *ns, const int32_t *tokens, siz
 {
 	size_t full = n_tokens / ns->block_tokens;
 
+	if (handle_is_forked(ns->pool))
+		return -ESTALE;
 	if (first > full || (n != CHAIN_ALL && n > full - first))
 		return handle_error(ns->pool, -EINVAL,
 				    "blocks from number %zu on: a prompt of %zu tokens "

@@ -16,7 +16,7 @@ struct chain {
 
 /*
  * The keys of full blocks [first, first + n), which the prompt must have; CHAIN_ALL: all from first
- * on. Returns 0, or -EINVAL or -ENOMEM with the text of kvpool_error made.
+ * on. Returns 0; -EINVAL or -ENOMEM with the text of kvpool_error made; or -ESTALE: this is a child.
  */
 #define CHAIN_ALL SIZE_MAX
 int chain_open(struct chain *c, struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,

@@ -190,8 +190,6 @@ static int hint_tokens(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tok
 	struct chain c;
 	int r;
 
-	if (handle_is_forked(ns->pool))
-		return -ESTALE;
 	r = chain_open(&c, ns, tokens, n_tokens, 0, CHAIN_ALL);
 	if (r < 0)
 		return r;
@@ -220,8 +218,6 @@ static int hint_chain(const struct kvpool_chain *chain, const struct kvpool_hint
 	struct chain c;
 	int r;
 
-	if (handle_is_forked(chain->ns->pool))
-		return -ESTALE;
 	r = prompt_run(chain, 0, &c);
 	return r < 0 ? r : hint_run(chain->ns, &c, hint, way);
 }

@@ -48,8 +48,6 @@ long kvpool_locate(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
 	struct link l;
 	long n;
 
-	if (handle_is_forked(p))
-		return -ESTALE;
 	n = chain_open(&c, ns, tokens, n_tokens, first_block, CHAIN_ALL);
 	if (n < 0)
 		return n;
@@ -117,8 +115,6 @@ int kvpool_locate_start(struct kvpool_ns *ns, const int32_t *tokens, size_t n_to
 	struct chain c;
 	int err;
 
-	if (handle_is_forked(ns->pool))
-		return -ESTALE;
 	err = chain_open(&c, ns, tokens, n_tokens, first_block, CHAIN_ALL);
 	return err < 0 ? err : locate_start(ns, &c, &s);
 }
@@ -131,8 +127,6 @@ int kvpool_locate_chain_start(const struct kvpool_chain *chain, size_t first_blo
 	struct chain c;
 	int err;
 
-	if (handle_is_forked(chain->ns->pool))
-		return -ESTALE;
 	err = prompt_copy(chain, first_block, &c);
 	return err < 0 ? err : locate_start(chain->ns, &c, &s);
 }

@@ -212,6 +212,8 @@ int prompt_run(const struct kvpool_chain *c, size_t first, struct chain *ret)
 {
 	size_t full = full_blocks(c);
 
+	if (handle_is_forked(c->ns->pool))
+		return -ESTALE;
 	if (first > full)
 		return handle_error(c->ns->pool, -EINVAL,
 				    "blocks from number %zu on: a chain of %zu tokens has %zu full "

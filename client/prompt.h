@@ -30,7 +30,7 @@ struct kvpool_chain {
 
 /*
  * Its full blocks from first on, for a request: valid while the chain is not changed, never closed.
- * -EINVAL with the text of kvpool_error made: it has not as many.
+ * -EINVAL with the text of kvpool_error made: it has not as many. -ESTALE: this is a child.
  */
 int prompt_run(const struct kvpool_chain *c, size_t first, struct chain *ret);
 

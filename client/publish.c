@@ -150,8 +150,6 @@ int kvpool_publish(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
 	struct chain c;
 	int n;
 
-	if (handle_is_forked(ns->pool))
-		return -ESTALE;
 	n = chain_open(&c, ns, tokens, n_tokens, 0, CHAIN_ALL);
 	if (n < 0)
 		return n;
@@ -166,8 +164,6 @@ int kvpool_publish_chain(const struct kvpool_chain *chain, kvpool_fill fill, voi
 	struct chain c;
 	int err;
 
-	if (handle_is_forked(chain->ns->pool))
-		return -ESTALE;
 	err = prompt_run(chain, 0, &c);
 	return err < 0 ? err : publish_chain(chain->ns, &c, &s);
 }

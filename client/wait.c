@@ -100,8 +100,6 @@ long kvpool_wait(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens, s
 	struct chain c;
 	long n;
 
-	if (handle_is_forked(ns->pool))
-		return -ESTALE;
 	n = chain_open(&c, ns, tokens, n_tokens, first_block, CHAIN_ALL);
 	if (n < 0)
 		return n;
@@ -115,8 +113,6 @@ long kvpool_wait_chain(const struct kvpool_chain *chain, size_t first_block, uns
 	struct chain c;
 	int err;
 
-	if (handle_is_forked(chain->ns->pool))
-		return -ESTALE;
 	err = prompt_run(chain, first_block, &c);
 	return err < 0 ? err : wait_run(chain->ns, &c, timeout_ms);
 }
@@ -257,8 +253,6 @@ int kvpool_wait_start(struct kvpool_ns *ns, const int32_t *tokens, size_t n_toke
 	struct chain c;
 	int err;
 
-	if (handle_is_forked(ns->pool))
-		return -ESTALE;
 	err = chain_open(&c, ns, tokens, n_tokens, first_block, CHAIN_ALL);
 	return err < 0 ? err : wait_start(ns, &c, timeout_ms, &s);
 }
@@ -271,8 +265,6 @@ int kvpool_wait_chain_start(const struct kvpool_chain *chain, size_t first_block
 	struct chain c;
 	int err;
 
-	if (handle_is_forked(chain->ns->pool))
-		return -ESTALE;
 	err = prompt_copy(chain, first_block, &c);
 	return err < 0 ? err : wait_start(chain->ns, &c, timeout_ms, &s);
 }

@@ -269,8 +269,6 @@ int kvpool_reserve(struct kvpool_ns *ns, const int32_t *tokens, size_t n_tokens,
 	struct chain c;
 	int n;
 
-	if (handle_is_forked(ns->pool))
-		return -ESTALE;
 	n = chain_open(&c, ns, tokens, n_tokens, first_block, CHAIN_ALL);
 	if (n < 0)
 		return n;
@@ -285,8 +283,6 @@ int kvpool_reserve_chain(const struct kvpool_chain *chain, size_t first_block,
 	struct chain c;
 	int err;
 
-	if (handle_is_forked(chain->ns->pool))
-		return -ESTALE;
 	err = prompt_run(chain, first_block, &c);
 	return err < 0 ? err : write_reserve(chain->ns, chain_parent(&c, 0), c.keys, c.n, ret);
 }

@@ -162,8 +162,6 @@ int kvpool_reserve_start(struct kvpool_ns *ns, const int32_t *tokens, size_t n_t
 	struct chain c;
 	int err;
 
-	if (handle_is_forked(ns->pool))
-		return -ESTALE;
 	err = chain_open(&c, ns, tokens, n_tokens, first_block, CHAIN_ALL);
 	return err < 0 ? err : reserve_start(ns, chain_parent(&c, 0), c.keys, c.n, &s);
 }
@@ -176,8 +174,6 @@ int kvpool_reserve_chain_start(const struct kvpool_chain *chain, size_t first_bl
 	struct chain c;
 	int err;
 
-	if (handle_is_forked(chain->ns->pool))
-		return -ESTALE;
 	err = prompt_copy(chain, first_block, &c);
 	return err < 0 ? err : reserve_start(chain->ns, chain_parent(&c, 0), c.keys, c.n, &s);
 }
