@@ -41,11 +41,23 @@ static void job_free(struct op_job *j, int err)
 	handle_unref(p);
 }
 
+/*
+ * Its operation lets go of it, before anything else ends: a child that another thread forks
+ * meanwhile must not find a job that is freed.
+ */
+static void job_unbind(struct op_job *j)
+{
+	if (j->op)
+		j->op->job = NULL;
+	j->op = NULL;
+}
+
 /* Takes a job out of all lists, and frees it. */
 static void job_end(struct op_job *j, int err)
 {
 	struct ops *ops = &j->pool->ops;
 
+	job_unbind(j);
 	due_remove(&ops->due, &j->due);
 	list_del(&j->in_queue);
 	list_del(&j->in_jobs);
@@ -58,7 +70,6 @@ static void op_complete(struct kvpool_op *op, long result)
 {
 	struct ops *ops = &op->pool->ops;
 
-	op->job = NULL;
 	op->result = result;
 	op->in_done = 1;
 	list_add_tail(&ops->done, &op->link);
@@ -81,7 +92,7 @@ static void job_finish(struct op_job *j, int err)
 /* Nobody waits for it any more. */
 static void job_give_up(struct op_job *j, int err)
 {
-	j->op = NULL;
+	job_unbind(j);
 	due_remove(&j->pool->ops.due, &j->due);
 	if (j->question && err == -ETIMEDOUT)
 		store_relaxed(&j->ns->unanswered, j->link.attach->serial);
@@ -459,17 +470,17 @@ void op_unbind_seq(struct kvpool_op *op)
 /* Takes it out of where it is, and ends what it does. Under the lock. */
 static void op_detach(struct kvpool_op *op)
 {
+	struct kvpool_write *write = op->write;
 	struct ops *ops = &op->pool->ops;
 
 	if (op->job)
 		job_give_up(op->job, -ECANCELED);
-	op->job = NULL;
+	op->write = NULL;
 	op_unbind_seq(op);
 	list_del(&op->link);
 	ops->n_done -= (size_t)op->in_done;
-	if (op->write)
-		write_op_give_back(op->write);
-	op->write = NULL;
+	if (write)
+		write_op_give_back(write);
 }
 
 struct kvpool_op *kvpool_op_free(struct kvpool_op *op)
