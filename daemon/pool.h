@@ -130,7 +130,7 @@ struct pool_waiter {
 	uint32_t n_keys;
 	/* owned by the caller, valid until it is woken or cancelled */
 	const struct block_key *keys;
-	/* what it waits for now; the pool's own */
+	/* the reservation that it waits for; the pool's own */
 	uint32_t desc;
 	uint64_t gen;
 };
